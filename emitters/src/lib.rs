@@ -1,0 +1,1 @@
+//! Output forms: one file each, from checked products to text.

@@ -1,0 +1,362 @@
+//! A machine as plain data: what a target file says. Read by `target_file`, interpreted by lowering, schedulers, checker, replay and timing.
+//! No code compares a name of a target or an instruction.
+
+use kgen_ir::body::Body;
+use kgen_ir::source::Span;
+use kgen_ir::types::ByteOrder;
+use serde::Serialize;
+
+/// Index of a register file in [`Machine::register_files`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct FileId(pub u16);
+/// Index of a unit in [`Machine::units`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct UnitId(pub u16);
+/// Index of a row in [`Machine::rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct RowId(pub u32);
+
+/// How a machine's memory leaks addresses (DESIGN: secrecy).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Secret addresses are refused unless asked for by name.
+    Cached,
+    /// Tables by default; conflicts are reported.
+    Banked,
+    /// Addresses do not show.
+    Flat,
+}
+
+/// Registers of one kind. Files of one register are singletons: CA, CTR, LR, flags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterFile {
+    /// Short name used in operand declarations: `v`, `r`, `cr`, `CA`.
+    pub name: String,
+    /// Bits of one register.
+    pub width_bits: u32,
+    /// How many registers; `None` is unlimited (a target printed as Rust variables).
+    pub count: Option<u32>,
+    /// How register n is written in assembly: `{n}` is replaced, `v{n}`.
+    pub text: String,
+    /// Never allocated (stack pointer, thread pointer…).
+    pub reserved: Vec<u32>,
+    /// Must hold their values at return.
+    pub saved: Vec<u32>,
+    /// May not stand in a register-or-zero operand, since their number there means the constant zero.
+    pub zero_in_base: Option<u32>,
+    /// Registers allowed in inline assembly of Rust, when fewer.
+    pub inline_reserved: Vec<u32>,
+    /// Alignment of tuples allowed in this file, by length (empty: no tuples).
+    pub tuples: Vec<(u32, u32)>,
+    /// Rename registers shared by results of this file (index into the timing model's files), if renamed.
+    pub rename: Option<String>,
+    /// Source of the figures.
+    pub cite: String,
+}
+
+impl RegisterFile {
+    /// A file of exactly one register is named implicitly by rows.
+    pub fn is_singleton(&self) -> bool {
+        self.count == Some(1)
+    }
+}
+
+/// A functional unit, port, path: anything of which a row takes one for some cycles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Name.
+    pub name: String,
+    /// Identical copies.
+    pub copies: u32,
+    /// Issue queue it is fed from, by name, where the machine has queues.
+    pub queue: Option<String>,
+    /// Reservation stations of each copy, where the machine has them.
+    pub stations: u32,
+    /// Extra finish cycles before completion.
+    pub finish_cycles: u32,
+    /// Which side of a clustered machine, where it has sides.
+    pub side: Option<u8>,
+    /// Source.
+    pub cite: String,
+}
+
+/// Whether a hazard must be kept by the schedule or only costs time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Enforcement {
+    /// The hardware does not interlock it: the checker refuses.
+    Must,
+    /// The hardware waits: the timing simulation counts it.
+    Cost,
+}
+
+/// The closed list of hazards (DESIGN: "A machine, in one file").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HazardKind {
+    /// One operation per unit copy and cycle.
+    UnitPerCycle,
+    /// A unit stays busy for the row's throughput.
+    UnitBusy,
+    /// A result may not be read before its latency is over (exposed) or the reader waits (interlocked).
+    Latency,
+    /// Two results may not land in one file's port in the same cycle.
+    ResultPort,
+    /// Reads of one register or file per cycle are limited.
+    ReadPort,
+    /// Operands from the other side are limited per cycle.
+    CrossPath,
+    /// Which rows may share a bundle, how many, in which slots.
+    BundleShape,
+    /// Memory accesses per cycle.
+    MemoryPort,
+    /// Two accesses to one bank in one cycle.
+    Bank,
+    /// A tied operand names its result's register.
+    Tied,
+    /// A result that is written before the operands are read.
+    EarlyClobber,
+    /// Tuples start at multiples and do not overlap sources unless equal.
+    Tuple,
+    /// A row needs machine state (vector length, mode) set before.
+    StateRequired,
+    /// Branches take effect after delay slots.
+    BranchDelay,
+    /// Interrupts may come between packets: no value may sit in an exposed pipeline then.
+    Interrupts,
+}
+
+/// How one machine treats one hazard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hazard {
+    /// Which.
+    pub kind: HazardKind,
+    /// Must or cost.
+    pub enforcement: Enforcement,
+    /// Its number where it has one (paths per cycle, delay slots, bundle width).
+    pub limit: Option<u32>,
+    /// Source.
+    pub cite: String,
+}
+
+/// How an operand of a row is written and chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperandKind {
+    /// A register of a file.
+    Register(FileId),
+    /// A register of a file, or the constant zero written as the file's `zero_in_base` number.
+    RegisterOrZero(FileId),
+    /// A constant in a half-open range, in steps; written in decimal.
+    Immediate {
+        /// Least value.
+        low: i64,
+        /// One past the greatest.
+        high: i64,
+        /// Multiple of.
+        step: i64,
+    },
+    /// A code label (branch targets). Written as its name.
+    Label,
+    /// High or low part of a data symbol's address; the asm template says how it is written.
+    Symbol,
+}
+
+/// One operand of a row, in the order of the declaration. Implicit singletons (CA, CR6…) are operands too, with `implicit` set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowOperand {
+    /// Name in meaning and templates.
+    pub name: String,
+    /// Kind.
+    pub kind: OperandKind,
+    /// The instruction reads it.
+    pub read: bool,
+    /// The instruction writes it.
+    pub written: bool,
+    /// Operand number whose register it must share (tied).
+    pub tied: Option<u32>,
+    /// Written before the others are read.
+    pub early_clobber: bool,
+    /// Not written in the text.
+    pub implicit: bool,
+    /// Registers in the tuple, 1 for most.
+    pub tuple: u32,
+}
+
+/// Whether the row's time depends on data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimingClass {
+    /// Never.
+    Constant,
+    /// On operand values: secrets are refused.
+    Operands,
+}
+
+/// What a row does to control, closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlKind {
+    /// Unconditional jump to a label.
+    Jump,
+    /// Jump to a label on a condition.
+    ConditionalJump,
+    /// Counts down a register and jumps while it is not zero.
+    CountedJump,
+    /// Return to the caller.
+    Return,
+    /// Jump to the next instruction that stores its address (position-independent code).
+    CallNext,
+}
+
+/// Timing and reservation of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowTiming {
+    /// Alternatives; the machine takes one.
+    pub units: Vec<UnitId>,
+    /// Cycles from start to result, per written operand where they differ (operand number, cycles); the first entry without operand is the default.
+    pub latency_cycles: u32,
+    /// Results with another latency: (operand number, cycles).
+    pub latency_of: Vec<(u32, u32)>,
+    /// Cycles the unit stays busy.
+    pub throughput_cycles: u32,
+    /// Latency and throughput when the operand of this number fits 16 bits.
+    pub short: Option<(u32, u32, u32)>,
+    /// Starts only as the oldest instruction in the machine.
+    pub serialized: bool,
+    /// Retires only as the oldest of its completion group.
+    pub retires_oldest: bool,
+    /// Whether secrets may flow into it.
+    pub class: TimingClass,
+    /// Source of the figures.
+    pub cite: String,
+    /// The figures are a guess; reports name them.
+    pub guess: bool,
+}
+
+/// One instruction: meaning, timing, text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Mnemonic or mnemonic with a variant suffix where one mnemonic has several rows; unique in the machine.
+    pub name: String,
+    /// Operands.
+    pub operands: Vec<RowOperand>,
+    /// Meaning; inputs are the operands read (immediates and labels included), outputs those written, both in operand order.
+    /// A register of more than 64 bits is `u8xN` in address order; others are scalars.
+    pub meaning: Body,
+    /// Meaning's text, for `explain`.
+    pub meaning_text: String,
+    /// Timing.
+    pub timing: RowTiming,
+    /// Assembly template: `vmsumuhm {d},{a},{b},{c}`.
+    pub assembly: Option<String>,
+    /// Rust expression template (intrinsic or portable): `vec_msum({a}, {b}, {c})`.
+    pub rust: Option<String>,
+    /// Control.
+    pub control: Option<ControlKind>,
+    /// Bytes of code.
+    pub code_bytes: u32,
+    /// Where the row stands in the target file.
+    pub span: Span,
+}
+
+/// A machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Name as the user asked for it: target or variant.
+    pub name: String,
+    /// One line for `kgen targets`.
+    pub summary: String,
+    /// Byte order of registers' views and of memory.
+    pub byte_order: ByteOrder,
+    /// Memory.
+    pub memory: MemoryKind,
+    /// Bytes of the instruction cache, where there is one; past it a warning.
+    pub instruction_cache_bytes: Option<u32>,
+    /// Register files.
+    pub register_files: Vec<RegisterFile>,
+    /// Units.
+    pub units: Vec<Unit>,
+    /// Hazards.
+    pub hazards: Vec<Hazard>,
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// Timing parameters by name, as the target file gives them: (name, value, cite). Empty where the machine is a pure VLIW.
+    pub parameters: Vec<(String, String, String)>,
+    /// Calling convention.
+    pub abi: Option<Abi>,
+    /// Output forms; the first is the default.
+    pub forms: Vec<String>,
+    /// Guesses by name, for reports.
+    pub guesses: Vec<String>,
+}
+
+/// A step of a function's entry or exit: a line of the target's own assembly with holes, parsed like any other text of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FrameStep {
+    /// Once, when the function has a frame: `stwu 1,-{frame}(1)`.
+    Once(String),
+    /// Always, even without a frame: `blr`.
+    Always(String),
+    /// For each saved register that the function writes: `li 0,{offset}` / `stvx {register},1,0`; `{register}` is its number, `{offset}` the place of its save.
+    EachSaved {
+        /// File of the registers.
+        file: FileId,
+        /// Lines with holes.
+        lines: Vec<String>,
+    },
+}
+
+/// The calling convention, as far as kernels need it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Abi {
+    /// File of pointers and integers.
+    pub integer_file: FileId,
+    /// Registers of the first integer arguments.
+    pub arguments: Vec<u32>,
+    /// Stack pointer.
+    pub stack_pointer: u32,
+    /// Stack alignment in bytes.
+    pub stack_align_bytes: u32,
+    /// Least frame size in bytes (back chain, link save).
+    pub frame_header_bytes: u32,
+    /// What a function does on entry, in order.
+    pub prologue: Vec<FrameStep>,
+    /// What a function does before it returns, in order, the return included.
+    pub epilogue: Vec<FrameStep>,
+    /// Directives at the head of an assembly file (`.machine`, `.abiversion`…).
+    pub directives: Vec<String>,
+    /// Source.
+    pub cite: String,
+}
+
+impl Machine {
+    /// The row of this name.
+    pub fn row_named(&self, name: &str) -> Option<RowId> {
+        self.rows.iter().position(|row| row.name == name).map(|index| RowId(index as u32))
+    }
+
+    /// The register file of this name.
+    pub fn file_named(&self, name: &str) -> Option<FileId> {
+        self.register_files.iter().position(|file| file.name == name).map(|index| FileId(index as u16))
+    }
+
+    /// How the machine treats a hazard, where it has it.
+    pub fn hazard(&self, kind: HazardKind) -> Option<&Hazard> {
+        self.hazards.iter().find(|hazard| hazard.kind == kind)
+    }
+}
+
+impl std::ops::Index<RowId> for Machine {
+    type Output = Row;
+    fn index(&self, id: RowId) -> &Row {
+        &self.rows[id.0 as usize]
+    }
+}
+impl std::ops::Index<FileId> for Machine {
+    type Output = RegisterFile;
+    fn index(&self, id: FileId) -> &RegisterFile {
+        &self.register_files[id.0 as usize]
+    }
+}
+impl std::ops::Index<UnitId> for Machine {
+    type Output = Unit;
+    fn index(&self, id: UnitId) -> &Unit {
+        &self.units[id.0 as usize]
+    }
+}

@@ -1,0 +1,42 @@
+//! A Schedule: order, and cycle and unit of each instruction.
+
+use crate::machine::UnitId;
+use serde::Serialize;
+
+/// Where one instruction went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Index in the program block's `instructions`.
+    pub instruction: u32,
+    /// Cycle from the block's start: issue on machines without interlocks; on others the model's start of execution.
+    pub cycle: u32,
+    /// The unit taken.
+    pub unit: UnitId,
+}
+
+/// One block in order of issue; slots of one cycle on a bundled machine form a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSchedule {
+    /// Every instruction of the block exactly once.
+    pub slots: Vec<Slot>,
+    /// Length in cycles.
+    pub cycles: u32,
+}
+
+/// A lower bound on the cycles of a kernel and what makes it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bound {
+    /// `unit VIU2`, `dispatch`, `completion queue`, `critical path`…
+    pub name: String,
+    /// Cycles.
+    pub cycles: f64,
+}
+
+/// A scheduled program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Parallel to the program's blocks.
+    pub blocks: Vec<BlockSchedule>,
+    /// Bounds of the straight-line body (or of one round of the hottest loop), greatest first.
+    pub bounds: Vec<Bound>,
+}

@@ -1,0 +1,3 @@
+//! The command `kgen`.
+
+fn main() {}

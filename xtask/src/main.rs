@@ -1,0 +1,3 @@
+//! Tasks of the workspace, run as `cargo xtask NAME`.
+
+fn main() {}
