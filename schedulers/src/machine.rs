@@ -1,9 +1,9 @@
 //! A machine as plain data: what a target file says. Read by `target_file`, interpreted by lowering, schedulers, checker, replay and timing.
 //! No code compares a name of a target or an instruction.
 
-use kgen_ir::body::Body;
+use kgen_ir::body::{Body, Effect, Op};
 use kgen_ir::source::Span;
-use kgen_ir::types::ByteOrder;
+use kgen_ir::types::{ByteOrder, Type};
 use serde::Serialize;
 
 /// Index of a register file in [`Machine::register_files`].
@@ -36,8 +36,14 @@ pub struct RegisterFile {
     pub width_bits: u32,
     /// How many registers; `None` is unlimited (a target printed as Rust variables).
     pub count: Option<u32>,
+    /// Registers of more than 64 bits are seen as bytes in address order unless the file is `scalar`: see [`RegisterFile::value_type`].
+    pub scalar: bool,
+    /// Writes are or-ed into the register and never wait for each other (a saturation flag that many rows set).
+    pub sticky: bool,
     /// How register n is written in assembly: `{n}` is replaced, `v{n}`.
     pub text: String,
+    /// Other spellings that are read: `%v{n}`.
+    pub spellings: Vec<String>,
     /// Never allocated (stack pointer, thread pointer…).
     pub reserved: Vec<u32>,
     /// Must hold their values at return.
@@ -48,8 +54,10 @@ pub struct RegisterFile {
     pub inline_reserved: Vec<u32>,
     /// Alignment of tuples allowed in this file, by length (empty: no tuples).
     pub tuples: Vec<(u32, u32)>,
-    /// Rename registers shared by results of this file (index into the timing model's files), if renamed.
-    pub rename: Option<String>,
+    /// Rename registers for results of this file, where they are limited.
+    pub renames: Option<u32>,
+    /// Cycles from a result in this file to a branch that uses it.
+    pub branch_delay_cycles: u32,
     /// Source of the figures.
     pub cite: String,
 }
@@ -59,6 +67,35 @@ impl RegisterFile {
     pub fn is_singleton(&self) -> bool {
         self.count == Some(1)
     }
+
+    /// The type that a meaning gives to `tuple` registers of this file: bytes in address order where a register has more than 64 bits
+    /// and the file is not `scalar`, else one lane per register.
+    pub fn value_type(&self, tuple: u32) -> Type {
+        if self.width_bits > 64 && !self.scalar {
+            Type::vector(8, self.width_bits / 8 * tuple)
+        } else {
+            Type::vector(self.width_bits, tuple)
+        }
+    }
+}
+
+/// An issue queue of a superscalar machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Name.
+    pub name: String,
+    /// Entries.
+    pub entries: u32,
+    /// Instructions accepted per cycle.
+    pub dispatch: u32,
+    /// Instructions issued per cycle.
+    pub issue: u32,
+    /// Oldest entries that may issue.
+    pub window: u32,
+    /// Whether the entries of the window issue in any order.
+    pub out_of_order: bool,
+    /// Source.
+    pub cite: String,
 }
 
 /// A functional unit, port, path: anything of which a row takes one for some cycles.
@@ -74,6 +111,12 @@ pub struct Unit {
     pub stations: u32,
     /// Extra finish cycles before completion.
     pub finish_cycles: u32,
+    /// Most instructions for it dispatched per cycle, where limited.
+    pub dispatch: Option<u32>,
+    /// Most instructions between its first stage and retirement, where limited.
+    pub in_flight: Option<u32>,
+    /// Its instructions retire only as the oldest of their completion group.
+    pub retires_oldest: bool,
     /// Which side of a clustered machine, where it has sides.
     pub side: Option<u8>,
     /// Source.
@@ -145,21 +188,24 @@ pub enum OperandKind {
     /// A register of a file, or the constant zero written as the file's `zero_in_base` number.
     RegisterOrZero(FileId),
     /// A constant in a half-open range, in steps; written in decimal.
+    /// The bounds are wider than the value so that all 64 bits can be a range.
     Immediate {
         /// Least value.
-        low: i64,
+        low: i128,
         /// One past the greatest.
-        high: i64,
+        high: i128,
         /// Multiple of.
-        step: i64,
+        step: i128,
     },
     /// A code label (branch targets). Written as its name.
     Label,
-    /// High or low part of a data symbol's address; the asm template says how it is written.
+    /// A data symbol; the meaning sees its address, the asm template says which part of it is written.
     Symbol,
 }
 
-/// One operand of a row, in the order of the declaration. Implicit singletons (CA, CR6…) are operands too, with `implicit` set.
+/// One operand of a row, in the order of the declaration. Implicit ones (carry, flags, the old value of a tied result) are operands too,
+/// with `implicit` set. No operand is both read and written: a row that modifies a register reads it through a second, tied operand,
+/// so that values stay in single assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowOperand {
     /// Name in meaning and templates.
@@ -174,8 +220,10 @@ pub struct RowOperand {
     pub tied: Option<u32>,
     /// Written before the others are read.
     pub early_clobber: bool,
-    /// Not written in the text.
+    /// Not written in the text: its register is that of `tied`, or `fixed_register`, or the only one of its file.
     pub implicit: bool,
+    /// The one register that it can be (a record form's condition field).
+    pub fixed_register: Option<u32>,
     /// Registers in the tuple, 1 for most.
     pub tuple: u32,
 }
@@ -229,6 +277,24 @@ pub struct RowTiming {
     pub guess: bool,
 }
 
+/// Another way to write a row that is read but never printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssemblyAlias {
+    /// Template: `cmpwi {a},{i}`.
+    pub template: String,
+    /// Operands that the template leaves out: (operand number, what it is).
+    pub given: Vec<(u32, AliasValue)>,
+}
+
+/// What an alias says about an operand it does not write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AliasValue {
+    /// This number: a register's or a constant.
+    Number(i64),
+    /// The same as operand number n.
+    Operand(u32),
+}
+
 /// One instruction: meaning, timing, text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -245,7 +311,10 @@ pub struct Row {
     pub timing: RowTiming,
     /// Assembly template: `vmsumuhm {d},{a},{b},{c}`.
     pub assembly: Option<String>,
-    /// Rust expression template (intrinsic or portable): `vec_msum({a}, {b}, {c})`.
+    /// Other texts that mean it.
+    pub aliases: Vec<AssemblyAlias>,
+    /// Rust expression template (intrinsic or portable): `vec_msum({a.u16x8}, {b.u16x8}, {c.u32x4})`, where `.u16x8` asks for the
+    /// operand as that vector type; several results are a tuple in operand order.
     pub rust: Option<String>,
     /// Control.
     pub control: Option<ControlKind>,
@@ -253,6 +322,19 @@ pub struct Row {
     pub code_bytes: u32,
     /// Where the row stands in the target file.
     pub span: Span,
+}
+
+/// A named figure of the machine, as the target file (or the variant) gives it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Parameter {
+    /// Name.
+    pub name: String,
+    /// A number or a word.
+    pub value: String,
+    /// What it is.
+    pub meaning: String,
+    /// Source.
+    pub cite: String,
 }
 
 /// A machine.
@@ -268,16 +350,26 @@ pub struct Machine {
     pub memory: MemoryKind,
     /// Bytes of the instruction cache, where there is one; past it a warning.
     pub instruction_cache_bytes: Option<u32>,
+    /// Bits of an address, and of immediates, labels and symbols as meanings see them (negative immediates in two's complement).
+    pub word_bits: u32,
+    /// What a line of assembly starts a comment with.
+    pub comment: String,
+    /// What stands before an instruction in the same bundle as the one before, on machines with bundles.
+    pub parallel: Option<String>,
+    /// A scalar access that crosses a multiple of this many bytes takes longer, where it does.
+    pub misalign_boundary_bytes: Option<u32>,
     /// Register files.
     pub register_files: Vec<RegisterFile>,
+    /// Issue queues.
+    pub queues: Vec<Queue>,
     /// Units.
     pub units: Vec<Unit>,
     /// Hazards.
     pub hazards: Vec<Hazard>,
     /// Rows.
     pub rows: Vec<Row>,
-    /// Timing parameters by name, as the target file gives them: (name, value, cite). Empty where the machine is a pure VLIW.
-    pub parameters: Vec<(String, String, String)>,
+    /// Figures by name. Empty where the machine needs none.
+    pub parameters: Vec<Parameter>,
     /// Calling convention.
     pub abi: Option<Abi>,
     /// Output forms; the first is the default.
@@ -323,6 +415,43 @@ pub struct Abi {
     pub directives: Vec<String>,
     /// Source.
     pub cite: String,
+}
+
+/// What a row does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowMemory {
+    /// Reads this many bytes.
+    Load {
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Writes this many bytes.
+    Store {
+        /// Bytes.
+        bytes: u32,
+    },
+}
+
+impl Row {
+    /// What it does to memory; derived from its meaning. The target reader refuses rows with more than one access.
+    pub fn memory(&self) -> Option<RowMemory> {
+        let bytes = |handle: kgen_ir::body::NodeHandle| self.meaning.nodes[handle].ty.total_bits().unwrap_or(0) / 8;
+        let store = self.meaning.effects.iter().find_map(|effect| match effect {
+            Effect::Store { value, .. } => Some(RowMemory::Store { bytes: bytes(*value) }),
+            _ => None,
+        });
+        store.or_else(|| {
+            self.meaning.nodes.iter().find_map(|(handle, node)| match node.op {
+                Op::Load { .. } => Some(RowMemory::Load { bytes: bytes(handle) }),
+                _ => None,
+            })
+        })
+    }
+
+    /// Operands written in the text, with their numbers, in order: what [`crate::code::CodeInstruction::operands`] lists.
+    pub fn explicit_operands(&self) -> impl Iterator<Item = (usize, &RowOperand)> {
+        self.operands.iter().enumerate().filter(|(_, operand)| !operand.implicit)
+    }
 }
 
 impl Machine {
