@@ -1,6 +1,7 @@
 //! An Allocation: the register of every value and the layout of the frame. It never inserts an instruction.
 
-use crate::program::{RegionId, ValueId};
+use crate::machine::FileId;
+use crate::program::{BlockId, RegionId, ValueId};
 
 /// Where values live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,27 +10,49 @@ pub struct Allocation {
     pub registers: Vec<Option<u32>>,
     /// Offset in bytes of each frame region from the stack pointer, after the prologue.
     pub frame_offsets: Vec<(RegionId, u64)>,
-    /// Whole frame in bytes, a multiple of the stack alignment.
+    /// Saved registers that the function writes, in order of saving, with the offset of their save from the stack pointer, after the prologue.
+    pub saves: Vec<(FileId, u32, u64)>,
+    /// Whole frame in bytes, a multiple of the stack alignment; 0 when the function has none.
     pub frame_bytes: u64,
     /// Most values live at once, parallel to the machine's register files.
     pub most_live: Vec<u32>,
 }
 
+/// A value that should leave its register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Eviction {
+    /// The value.
+    pub value: ValueId,
+    /// The block in whose schedule it is one too many.
+    pub block: BlockId,
+    /// Index in that block's schedule: reads from here on take the value from elsewhere.
+    pub slot: u32,
+}
+
 /// Why there is no allocation: what the driver should do before it schedules again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocationFailure {
-    /// Too many values live: spill or recompute these (farthest next use first).
+    /// Too many values live: spill or recompute these (farthest next use first), in the order of the schedule.
     Spill {
-        /// The values.
-        values: Vec<ValueId>,
-        /// How many were live.
+        /// What should leave, where.
+        evictions: Vec<Eviction>,
+        /// The file in which it is tightest.
+        file: FileId,
+        /// How many registers were wanted there.
         live: u32,
         /// How many registers there are.
         available: u32,
     },
-    /// These carried or tied values overlap: copy them.
+    /// These carried or tied values share a register with another value that is live at the same time: copy them where they are read so.
     Copy {
         /// The values.
         values: Vec<ValueId>,
+    },
+    /// More arguments than the calling convention has registers for.
+    Arguments {
+        /// Registers wanted.
+        wanted: u32,
+        /// Registers there are.
+        available: u32,
     },
 }

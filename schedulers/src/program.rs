@@ -4,7 +4,7 @@
 //! A loop-carried value has a name at loop entry (`current`), which `initial` becomes on entry and `next` on each back edge; after the loop `current`'s
 //! last assignment is called `last`. All four live in one register; where their lifetimes overlap the driver adds a copy.
 
-use crate::machine::{FileId, RowId};
+use crate::machine::{FileId, Machine, RowId, RowOperand};
 use kgen_ir::kernel::Direction;
 use kgen_ir::source::Span;
 
@@ -220,10 +220,68 @@ pub struct Program {
     pub layouts: Vec<Layout>,
     /// Values.
     pub values: Vec<Value>,
+    /// The value that stands for the stack pointer at entry, where the program addresses its frame; no instruction writes it.
+    pub stack_pointer: Option<ValueId>,
     /// Blocks in textual order.
     pub blocks: Vec<Block>,
     /// Loops, outer before inner.
     pub loops: Vec<Loop>,
     /// Decisions of lowering worth reporting: (name, text), such as the radix and why.
     pub notes: Vec<(String, String)>,
+}
+
+impl Instruction {
+    /// Values that the instruction reads, with the operand's number.
+    pub fn reads<'a>(&'a self, machine: &'a Machine) -> impl Iterator<Item = (usize, ValueId)> + 'a {
+        self.values_where(machine, |operand| operand.read)
+    }
+
+    /// Values that the instruction writes, with the operand's number.
+    pub fn writes<'a>(&'a self, machine: &'a Machine) -> impl Iterator<Item = (usize, ValueId)> + 'a {
+        self.values_where(machine, |operand| operand.written)
+    }
+
+    fn values_where<'a>(&'a self, machine: &'a Machine, wanted: fn(&RowOperand) -> bool) -> impl Iterator<Item = (usize, ValueId)> + 'a {
+        let declared = &machine[self.row].operands;
+        self.operands.iter().zip(declared).enumerate().filter_map(move |(number, (operand, declared))| match operand {
+            Operand::Value(value) if wanted(declared) => Some((number, *value)),
+            _ => None,
+        })
+    }
+}
+
+impl Loop {
+    /// Whether the block lies in the loop's body.
+    pub fn contains(&self, block: BlockId) -> bool {
+        self.first <= block && block <= self.last
+    }
+}
+
+impl Program {
+    /// Values that hold something before the first instruction: arguments and the stack pointer.
+    pub fn entry_values(&self) -> impl Iterator<Item = ValueId> + '_ {
+        let arguments = self.parameters.iter().map(|parameter| match parameter.kind {
+            ProgramParameterKind::Pointer { value, .. } | ProgramParameterKind::Scalar { value, .. } => value,
+        });
+        arguments.chain(self.stack_pointer)
+    }
+}
+
+impl std::ops::Index<ValueId> for Program {
+    type Output = Value;
+    fn index(&self, id: ValueId) -> &Value {
+        &self.values[id.0 as usize]
+    }
+}
+impl std::ops::Index<RegionId> for Program {
+    type Output = Region;
+    fn index(&self, id: RegionId) -> &Region {
+        &self.regions[id.0 as usize]
+    }
+}
+impl std::ops::Index<BlockId> for Program {
+    type Output = Block;
+    fn index(&self, id: BlockId) -> &Block {
+        &self.blocks[id.0 as usize]
+    }
 }
