@@ -3,6 +3,7 @@
 //! The road: [`kgen_ir::kernel::Kernel`] → `lower` → [`program::Program`] → `scheduling` → [`schedule::Schedule`] → `allocate` →
 //! [`allocation::Allocation`] → `assemble` → [`code::Code`]; `check` and `replay` then accept or refuse.
 pub mod allocation;
+pub mod check;
 pub mod code;
 pub mod machine;
 pub mod program;

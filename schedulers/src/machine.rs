@@ -58,6 +58,8 @@ pub struct RegisterFile {
     pub renames: Option<u32>,
     /// Cycles from a result in this file to a branch that uses it.
     pub branch_delay_cycles: u32,
+    /// Which side of a clustered machine it lies on, where the machine has sides.
+    pub side: Option<u8>,
     /// Source of the figures.
     pub cite: String,
 }
@@ -463,6 +465,11 @@ impl Machine {
     /// The register file of this name.
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         self.register_files.iter().position(|file| file.name == name).map(|index| FileId(index as u16))
+    }
+
+    /// The side of a clustered machine on which a register file lies.
+    pub fn side_of(&self, file: FileId) -> Option<u8> {
+        self[file].side
     }
 
     /// How the machine treats a hazard, where it has it.

@@ -1,0 +1,125 @@
+//! Rule *hazards*: what the hardware does not interlock, cycle by cycle. Latency is rule *holds*; ties, clobbers and tuples are checked with registers.
+
+use super::{Products, Violation};
+use crate::machine::{Enforcement, HazardKind, OperandKind, UnitId};
+use crate::program::Operand;
+use std::collections::BTreeMap;
+
+pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
+    for block in 0..products.program.blocks.len() {
+        Cycles { products, block, violations }.check();
+    }
+}
+
+struct Cycles<'a, 'v> {
+    products: Products<'a>,
+    block: usize,
+    violations: &'v mut Vec<Violation>,
+}
+
+impl Cycles<'_, '_> {
+    fn must(&self, kind: HazardKind) -> Option<u32> {
+        let hazard = self.products.machine.hazard(kind)?;
+        (hazard.enforcement == Enforcement::Must).then_some(hazard.limit.unwrap_or(1))
+    }
+
+    fn complain(&mut self, rule: &'static str, cycle: u32, text: &str) {
+        let text = format!("block {}, cycle {cycle}: {text}", self.block);
+        self.violations.push(Violation { rule, instruction: None, text });
+    }
+
+    fn check(&mut self) {
+        let machine = self.products.machine;
+        let instructions = &self.products.program.blocks[self.block].instructions;
+        let slots = &self.products.schedule.blocks[self.block].slots;
+        let mut busy: BTreeMap<(UnitId, u32), u32> = BTreeMap::new();
+        let mut issued: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut landing: BTreeMap<(u16, u32), u32> = BTreeMap::new();
+        let mut reads: BTreeMap<(u32, u16, u32), u32> = BTreeMap::new();
+        let mut crossing: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+        let mut accesses: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut last_cycle = 0;
+        for slot in slots {
+            let instruction = &instructions[slot.instruction as usize];
+            let row = &machine[instruction.row];
+            if slot.cycle < last_cycle {
+                self.complain("order", slot.cycle, &format!("{} stands after an instruction of cycle {last_cycle}", row.name));
+            }
+            last_cycle = last_cycle.max(slot.cycle);
+            if !row.timing.units.is_empty() && !row.timing.units.contains(&slot.unit) {
+                self.complain(
+                    "unit",
+                    slot.cycle,
+                    &format!("{} cannot run on {}", row.name, machine.units.get(slot.unit.0 as usize).map_or("?", |unit| &unit.name)),
+                );
+            }
+            let occupied = if self.must(HazardKind::UnitBusy).is_some() { row.timing.throughput_cycles.max(1) } else { 1 };
+            for cycle in slot.cycle..slot.cycle + occupied {
+                *busy.entry((slot.unit, cycle)).or_default() += u32::from(!row.timing.units.is_empty());
+            }
+            *issued.entry(slot.cycle).or_default() += 1;
+            *accesses.entry(slot.cycle).or_default() += u32::from(instruction.memory.is_some());
+            for (index, operand) in row.operands.iter().enumerate() {
+                let OperandKind::Register(file) = operand.kind else { continue };
+                if operand.written {
+                    let latency = row
+                        .timing
+                        .latency_of
+                        .iter()
+                        .find(|(number, _)| *number as usize == index)
+                        .map_or(row.timing.latency_cycles, |(_, cycles)| *cycles);
+                    *landing.entry((file.0, slot.cycle + latency)).or_default() += 1;
+                }
+                if let (true, Operand::Value(value)) = (operand.read, &instruction.operands[index]) {
+                    if let Some(register) = self.products.allocation.registers[value.0 as usize] {
+                        *reads.entry((slot.cycle, file.0, register)).or_default() += 1;
+                    }
+                    let unit_side = machine.units.get(slot.unit.0 as usize).and_then(|unit| unit.side);
+                    if let (Some(unit), Some(side)) = (unit_side, machine.side_of(file))
+                        && unit != side
+                    {
+                        *crossing.entry((slot.cycle, unit)).or_default() += 1;
+                    }
+                }
+            }
+        }
+        if self.must(HazardKind::UnitPerCycle).is_some() || self.must(HazardKind::UnitBusy).is_some() {
+            for ((unit, cycle), count) in busy {
+                let copies = machine.units.get(unit.0 as usize).map_or(1, |unit| unit.copies);
+                if count > copies {
+                    self.complain("unit-per-cycle", cycle, &format!("{count} operations on {}, which has {copies}", machine[unit].name));
+                }
+            }
+        }
+        let limits = [
+            (HazardKind::BundleShape, "bundle-shape", issued.into_iter().collect::<Vec<_>>(), "instructions in one bundle"),
+            (HazardKind::MemoryPort, "memory-port", accesses.into_iter().collect(), "memory accesses"),
+            (
+                HazardKind::ResultPort,
+                "result-port",
+                landing.into_iter().map(|((_, cycle), count)| (cycle, count)).collect(),
+                "results land in one file",
+            ),
+            (
+                HazardKind::ReadPort,
+                "read-port",
+                reads.into_iter().map(|((cycle, ..), count)| (cycle, count)).collect(),
+                "reads of one register",
+            ),
+            (
+                HazardKind::CrossPath,
+                "cross-path",
+                crossing.into_iter().map(|((cycle, _), count)| (cycle, count)).collect(),
+                "operands cross to one side",
+            ),
+        ];
+        for (kind, rule, counts, text) in limits {
+            let Some(limit) = self.must(kind) else { continue };
+            for (cycle, count) in counts {
+                if count > limit {
+                    self.complain(rule, cycle, &format!("{count} {text}, {limit} allowed"));
+                }
+            }
+        }
+    }
+}
