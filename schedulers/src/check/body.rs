@@ -105,7 +105,7 @@ fn differs(products: Products<'_>, starts: &[usize], instruction: &crate::progra
             return Some(format!("operand `{}` of {} is {found:?}, the program says {wanted:?}", row.operands[index].name, row.name));
         }
         if let (OperandKind::Immediate { low, high, step }, CodeOperand::Immediate(value)) = (&row.operands[index].kind, found)
-            && (value < low || value >= high || value % step != 0)
+            && (i128::from(*value) < *low || i128::from(*value) >= *high || i128::from(*value) % step != 0)
         {
             return Some(format!(
                 "operand `{}` of {} is {value}, outside {low}..{high} in steps of {step}",

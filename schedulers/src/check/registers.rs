@@ -86,14 +86,18 @@ pub(super) fn check(products: Products<'_>, body: &Body, violations: &mut Vec<Vi
     }
 }
 
-/// Parameters stand in the convention's argument registers.
+/// Parameters stand in the convention's argument registers, the stack pointer in its own.
 fn arguments(products: Products<'_>) -> State {
     let mut state = State::default();
     let Some(abi) = &products.machine.abi else { return state };
-    // How wide scalars take several registers is the allocation's record, checked against the convention by running the function (replay).
-    for (parameter, register) in products.program.parameters.iter().zip(&abi.arguments) {
+    let registers = products.program.parameters.iter().zip(&abi.arguments);
+    let stack = products.program.stack_pointer.map(|value| (value, abi.stack_pointer));
+    let arriving = registers.map(|(parameter, register)| {
         let (ProgramParameterKind::Pointer { value, .. } | ProgramParameterKind::Scalar { value, .. }) = parameter.kind;
-        state.write((abi.integer_file, *register), Some((value, 0)));
+        (value, *register)
+    });
+    for (value, register) in arriving.chain(stack) {
+        state.write((abi.integer_file, register), Some((value, 0)));
     }
     state
 }
@@ -121,9 +125,13 @@ fn run_block(products: Products<'_>, body: &Body, block: usize, mut state: State
                 registers[operand] = Some((*file, *number));
             }
         }
+        // Implicit operands: the register of the operand they are tied to, the one register they can be, or the only one of their file.
         for (operand, declared) in row.operands.iter().enumerate() {
             if let (true, OperandKind::Register(file)) = (declared.implicit, &declared.kind) {
-                registers[operand] = Some((*file, 0));
+                registers[operand] = match declared.tied {
+                    Some(tied) => registers[tied as usize],
+                    None => Some((*file, declared.fixed_register.unwrap_or(0))),
+                };
             }
         }
         for (operand, declared) in row.operands.iter().enumerate() {
@@ -213,7 +221,7 @@ fn run_block(products: Products<'_>, body: &Body, block: usize, mut state: State
 
 /// The value written at an operand. An operand that is read and written names the value it reads; the result's name is that of the operand tied to it,
 /// so such rows declare two operands.
-fn result_of(products: Products<'_>, instruction: &crate::program::Instruction, operand: usize) -> Option<ValueId> {
+fn result_of(instruction: &crate::program::Instruction, operand: usize) -> Option<ValueId> {
     match instruction.operands[operand] {
         Operand::Value(value) => Some(value),
         _ => None,
