@@ -5,6 +5,7 @@
 pub mod allocation;
 pub mod check;
 pub mod code;
+pub mod finished;
 pub mod machine;
 pub mod program;
 pub mod schedule;
