@@ -41,11 +41,14 @@
 pub mod arena;
 pub mod bits;
 pub mod body;
+pub mod builder;
 pub mod diagnostic;
+pub mod domains;
 mod elaborate;
 pub mod evaluate;
 pub mod interpret;
 pub mod kernel;
 pub mod meaning;
+pub mod natural;
 pub mod source;
 pub mod types;

@@ -1,0 +1,4 @@
+//! The domains over which bodies are evaluated ([`crate::evaluate`]).
+pub mod concrete;
+mod lane;
+pub mod memory;

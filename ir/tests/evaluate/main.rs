@@ -1,0 +1,4 @@
+//! Tests of the evaluator and its domains.
+
+mod common;
+mod concrete;
