@@ -186,25 +186,36 @@ pub enum ProgramParameterKind {
 pub enum Layout {
     /// The bytes of a `Bits` type in address order, words in the given order of the type's use.
     Bytes,
-    /// An integer as limbs: limb i has weight 2^(radix_bits·i) and lies, as an unsigned number in the machine's byte order, at byte offset `offset(i)`
-    /// = `limb_order[i] * limb_bytes`. Limbs may exceed the radix: the integer is the sum.
+    /// An integer as limbs: limb i has weight 2^(radix_bits·i) and lies, in the machine's byte order, at byte offset `limb_order[i] * limb_bytes`.
+    /// Limbs may exceed the radix: the integer is the sum.
     Limbs {
         /// Weight step in bits.
         radix_bits: u32,
         /// Bytes of one limb.
         limb_bytes: u32,
+        /// Limbs are two's complement.
+        signed: bool,
         /// Position of each limb.
         limb_order: Vec<u32>,
         /// Total bytes (positions without a limb are zero).
         bytes: u32,
-        /// Greatest value of each limb that functions accept.
-        limb_limits: Vec<u64>,
+        /// Least and greatest value of each limb that functions accept.
+        limb_limits: Vec<(i64, i64)>,
     },
     /// Opaque: made by the setup function.
     SetupBlock {
         /// Bytes.
         bytes: u32,
     },
+}
+
+/// The form of `mont` that a lowering chose; an argument of interpretation in replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MontgomeryForm {
+    /// R = 2^this.
+    pub radix_bits: u32,
+    /// Residues are below this many times the modulus, 1 or 2.
+    pub bound: u32,
 }
 
 /// A kernel lowered for a target.
@@ -226,6 +237,8 @@ pub struct Program {
     pub blocks: Vec<Block>,
     /// Loops, outer before inner.
     pub loops: Vec<Loop>,
+    /// Where the kernel holds Montgomery products.
+    pub montgomery: Option<MontgomeryForm>,
     /// Decisions of lowering worth reporting: (name, text), such as the radix and why.
     pub notes: Vec<(String, String)>,
 }
