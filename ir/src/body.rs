@@ -282,6 +282,32 @@ pub struct Body {
     pub outputs: Vec<(Port, NodeHandle)>,
 }
 
+impl BinaryOp {
+    /// Shifts and rotations: the second operand is a count, of any width, for one lane or for all.
+    pub const fn is_shift(self) -> bool {
+        matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightSigned | Self::RotateLeft)
+    }
+
+    /// The result is u1 for each lane.
+    pub const fn is_comparison(self) -> bool {
+        matches!(self, Self::Equal | Self::Less | Self::LessSigned)
+    }
+
+    /// The operands may change places.
+    pub const fn is_commutative(self) -> bool {
+        matches!(
+            self,
+            Self::Multiply
+                | Self::CarrylessMultiply
+                | Self::Equal
+                | Self::Minimum
+                | Self::Maximum
+                | Self::MinimumSigned
+                | Self::MaximumSigned
+        )
+    }
+}
+
 impl Op {
     /// The operands, in the order of the fields.
     pub fn operands(&self) -> Vec<NodeHandle> {

@@ -53,8 +53,7 @@ impl BodyBuilder {
     /// Lanewise, two operands; comparisons give u1 lanes.
     pub fn binary(&mut self, op: BinaryOp, a: NodeHandle, b: NodeHandle) -> NodeHandle {
         let (width, lanes) = self.shape(a);
-        let is_comparison = matches!(op, BinaryOp::Equal | BinaryOp::Less | BinaryOp::LessSigned);
-        self.push(Op::Binary(op, a, b), Type::vector(if is_comparison { 1 } else { width }, lanes))
+        self.push(Op::Binary(op, a, b), Type::vector(if op.is_comparison() { 1 } else { width }, lanes))
     }
 
     /// Lanewise, any number of operands.

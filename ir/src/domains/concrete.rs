@@ -396,8 +396,7 @@ fn apply_unary(op: UnaryOp, context: Context<'_>, operand: Lanewise<'_>) -> Resu
 }
 
 fn apply_binary(op: BinaryOp, context: Context<'_>, a: Lanewise<'_>, b: Lanewise<'_>) -> Result<Value, FaultKind> {
-    let is_shift = matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightSigned | BinaryOp::RotateLeft);
-    if !is_shift && a.width != b.width {
+    if !op.is_shift() && a.width != b.width {
         return Err(FaultKind::Malformed("operands of different widths"));
     }
     let (_, lanes) = shape(&context.node.ty)?;
@@ -683,4 +682,14 @@ pub fn defined_u64(value: &Value) -> Option<u64> {
         Value::Integer(integer) => integer.to_u64(),
         Value::List(_) => None,
     }
+}
+
+/// The value of an operation whose operands are all known, where it has one that depends on neither memory nor a radix: what other domains fold constants with.
+pub(super) fn fold(context: Context<'_>, operands: &[&Value]) -> Option<Value> {
+    if matches!(context.node.op, Op::Montgomery { .. } | Op::Load { .. } | Op::Loop { .. } | Op::Map { .. } | Op::Result(..) | Op::Input(_))
+    {
+        return None;
+    }
+    let radix = MontgomeryRadix::one();
+    Concrete::new(&mut super::memory::NoMemory, &radix).apply_kind(context, operands).ok()
 }

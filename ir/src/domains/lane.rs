@@ -126,10 +126,7 @@ fn remainder_of(count: &Bits, modulus: u32) -> u32 {
 
 /// Width of a binary operation's result lane.
 pub(super) fn binary_width(op: BinaryOp, width: u32) -> u32 {
-    match op {
-        BinaryOp::Equal | BinaryOp::Less | BinaryOp::LessSigned => 1,
-        _ => width,
-    }
+    if op.is_comparison() { 1 } else { width }
 }
 
 pub(super) fn binary_shadowed(op: BinaryOp, a: &Shadowed, b: &Shadowed) -> Shadowed {
@@ -150,7 +147,6 @@ pub(super) fn binary_shadowed(op: BinaryOp, a: &Shadowed, b: &Shadowed) -> Shado
         // With a = A + 2^p·U the product is A·b + 2^p·U·b, and b's trailing zeros push the second term further up; likewise for b.
         BinaryOp::Multiply => from_lowest_undefined(a.bits.wrapping_mul(&b.bits), lowest_undefined_of_product(a, b)),
         BinaryOp::CarrylessMultiply => from_lowest_undefined(a.bits.carryless_mul(&b.bits), lowest_undefined_of_product(a, b)),
-        BinaryOp::Divide | BinaryOp::Remainder => Shadowed::all_undefined(width),
         BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::RotateLeft if b.is_defined() => {
             let shift = |bits: &Bits| binary(op, bits, &b.bits).unwrap_or_else(|| Bits::zero(width));
             Shadowed::new(shift(&a.bits), shift(&a.undefined))
@@ -160,12 +156,13 @@ pub(super) fn binary_shadowed(op: BinaryOp, a: &Shadowed, b: &Shadowed) -> Shado
             let count = b.bits.saturating_u32();
             Shadowed::new(a.bits.shift_right_signed(count), a.undefined.shift_right_signed(count))
         }
-        BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightSigned | BinaryOp::RotateLeft
-            if a.is_defined() && a.bits.is_zero() =>
-        {
-            a.clone()
-        }
-        BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightSigned | BinaryOp::RotateLeft => Shadowed::all_undefined(width),
+        _ if op.is_shift() && a.is_defined() && a.bits.is_zero() => a.clone(),
+        BinaryOp::Divide
+        | BinaryOp::Remainder
+        | BinaryOp::ShiftLeft
+        | BinaryOp::ShiftRight
+        | BinaryOp::ShiftRightSigned
+        | BinaryOp::RotateLeft => Shadowed::all_undefined(width),
         BinaryOp::Equal => {
             let both_defined = a.undefined.or(&b.undefined).complement();
             let differ = !a.bits.xor(&b.bits).and(&both_defined).is_zero();

@@ -1,7 +1,7 @@
 //! What the tests of the evaluator share: random shapes, operands, and bodies of one operation.
 
 use kgen_ir::bits::Bits;
-use kgen_ir::body::{BinaryOp, Body, NaryOp, UnaryOp};
+use kgen_ir::body::{BinaryOp, Body, NaryOp, NodeHandle, Op, UnaryOp};
 use kgen_ir::builder::BodyBuilder;
 use kgen_ir::domains::concrete::{Concrete, Fault, ShadowedBits, Value};
 use kgen_ir::domains::memory::NoMemory;
@@ -110,4 +110,139 @@ pub fn multiply_sum() -> Body {
         let sums = builder.lanes(&lanes);
         builder.reinterpret(sums, 8, ByteOrder::Big)
     })
+}
+
+/// Draws numbers from a list made by proptest, so that failures shrink.
+pub struct Choices<'a> {
+    list: &'a [u32],
+    next: usize,
+}
+
+impl Choices<'_> {
+    fn below(&mut self, bound: usize) -> usize {
+        let choice = self.list[self.next % self.list.len()];
+        self.next += 1;
+        choice as usize % bound
+    }
+}
+
+pub fn choices() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(any::<u32>(), 120)
+}
+
+/// A body of about `size` random nodes over three registers of 16 bytes, with two 16-byte outputs: views, lanes, moves, arithmetic, tables.
+pub fn random_body(list: &[u32], size: usize) -> Body {
+    let mut choose = Choices { list, next: 0 };
+    let mut builder = BodyBuilder::new();
+    let inputs: Vec<NodeHandle> = ["a", "b", "c"].iter().map(|name| builder.input(name, Type::vector(8, 16))).collect();
+    // Vectors of 128 bits, by lane width 8, 16, 32, 64.
+    let mut pool = inputs.clone();
+    for _ in 0..size {
+        let order = if choose.below(3) == 0 { ByteOrder::Little } else { ByteOrder::Big };
+        let width = 8 << choose.below(4);
+        let take = |choose: &mut Choices<'_>, builder: &mut BodyBuilder| {
+            let node = pool[pool.len() - 1 - choose.below(pool.len().min(6))];
+            if builder.type_of(node) == Type::vector(width, 128 / width) { node } else { builder.reinterpret(node, width, order) }
+        };
+        let x = take(&mut choose, &mut builder);
+        let y = take(&mut choose, &mut builder);
+        let lanes = 128 / width;
+        let ty = Type::vector(width, lanes);
+        let pattern = u64::from(list[choose.below(list.len())]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let next = match choose.below(17) {
+            0 => builder.binary(BINARY[choose.below(9)], x, y),
+            1 => builder.nary(NARY[choose.below(4)], &[x, y]),
+            2 => {
+                let count = builder.constant(8, choose.below(width as usize + 2) as u64);
+                builder.binary(BINARY[5 + choose.below(4)], x, count)
+            }
+            3 => {
+                let mask = builder.push(Op::Constant(Bits::from_words(128, [pattern, pattern.rotate_left(20)])), ty);
+                builder.nary(NARY[choose.below(4)], &[x, mask])
+            }
+            // A sparse constant: masks of low bits of each lane.
+            4 | 5 => {
+                let bits = choose.below(width as usize + 1) as u32;
+                let lane = Bits::ones(width).shift_right(bits);
+                let mask = (0..lanes).fold(Bits::zero(128), |mask, lane_index| mask.or(&lane.resize(128).shift_left(lane_index * width)));
+                let mask = builder.push(Op::Constant(mask), ty);
+                builder.nary(NaryOp::And, &[x, mask])
+            }
+            6 => {
+                let condition = builder.binary(BINARY[9 + choose.below(3)], x, y);
+                builder.select(condition, x, y)
+            }
+            7 => builder.binary(BINARY[12 + choose.below(4)], x, y),
+            8 => {
+                let picked: Vec<_> = (0..lanes)
+                    .map(|_| builder.lane(if choose.below(2) == 0 { x } else { y }, choose.below(lanes as usize) as u32))
+                    .collect();
+                builder.lanes(&picked)
+            }
+            9 => {
+                let both = builder.concatenate(&[x, y]);
+                builder.push(Op::Slice { vector: both, start: choose.below(lanes as usize + 1) as u32 }, ty)
+            }
+            10 => {
+                let wide = if choose.below(2) == 0 { builder.resize(x, 2 * width) } else { builder.resize_signed(x, 2 * width) };
+                let changed = builder.nary(NARY[choose.below(4)], &[wide, wide]);
+                builder.resize(changed, width)
+            }
+            11 => builder.unary(UNARY[choose.below(3)], x),
+            12 => {
+                // A permute by run-time control: byte i of (x ++ y) at control & 31.
+                let bytes = [x, y].map(|node| if width == 8 { node } else { builder.reinterpret(node, 8, order) });
+                let both = builder.concatenate(&bytes);
+                let low = builder.constant(8, 31);
+                let picked: Vec<_> = (0..16)
+                    .map(|lane| {
+                        let control = builder.lane(inputs[2], lane);
+                        let index = builder.nary(NaryOp::And, &[control, low]);
+                        builder.push(Op::Lane { vector: both, index }, Type::bits(8))
+                    })
+                    .collect();
+                builder.lanes(&picked)
+            }
+            13 => {
+                let products: Vec<_> = (0..lanes)
+                    .map(|lane| {
+                        let factors = [x, y].map(|vector| {
+                            let factor = builder.lane(vector, lane);
+                            builder.resize(factor, 2 * width)
+                        });
+                        let product = builder.binary(BinaryOp::Multiply, factors[0], factors[1]);
+                        let count = builder.constant(8, choose.below(width as usize) as u64);
+                        let shifted = builder.binary(BinaryOp::ShiftRight, product, count);
+                        builder.resize(shifted, width)
+                    })
+                    .collect();
+                builder.lanes(&products)
+            }
+            14 => {
+                let low = builder.push(Op::Constant(Bits::from_words(128, [0x0707_0707_0707_0707; 2])), Type::vector(8, 16));
+                let bytes = if width == 8 { x } else { builder.reinterpret(x, 8, order) };
+                let masked = builder.nary(NaryOp::And, &[bytes, low]);
+                let index = builder.resize(masked, 3);
+                let elements: Vec<_> = (0..8).map(|index| builder.constant(8, pattern >> (8 * index) & 0xff)).collect();
+                let array = builder.push(Op::Array(elements), Type::Array { element: Type::bits(8).into(), length: 8 });
+                builder.push(Op::Element { array, index }, Type::vector(8, 16))
+            }
+            15 => {
+                let row = |index: u32| Bits::from_u64(width, pattern).rotate_left(index * 3);
+                let matrix = (0..width).map(row).collect();
+                builder.push(Op::Affine { matrix, constant: Bits::from_u64(width, pattern >> 7), value: x }, ty)
+            }
+            _ => builder.push(Op::FieldMultiply { polynomial: Bits::from_u64(width, 0x1b), a: x, b: y }, ty),
+        };
+        pool.push(next);
+    }
+    for (name, node) in ["d", "e"].into_iter().zip(pool.iter().rev()) {
+        builder.output(name, *node);
+    }
+    builder.finish()
+}
+
+/// Three random registers.
+pub fn registers() -> impl Strategy<Value = [Bits; 3]> {
+    [bits(128), bits(128), bits(128)]
 }

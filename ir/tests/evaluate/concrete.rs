@@ -67,10 +67,6 @@ fn reference_binary(op: BinaryOp, width: u32, a: &BigUint, b: &BigUint) -> Optio
     })
 }
 
-fn is_shift(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::ShiftLeft | BinaryOp::ShiftRight | BinaryOp::ShiftRightSigned | BinaryOp::RotateLeft)
-}
-
 fn defined(bits: &Bits) -> ShadowedBits {
     bits.clone().into()
 }
@@ -172,7 +168,7 @@ proptest! {
 
     #[test]
     fn shifts_take_one_count_of_any_width_for_all_lanes((shape, a, _) in two_operands(), count in 0u64..1200,
-        op in prop::sample::select(BINARY.into_iter().filter(|op| is_shift(*op)).collect::<Vec<_>>())) {
+        op in prop::sample::select(BINARY.into_iter().filter(|op| op.is_shift()).collect::<Vec<_>>())) {
         let body = body(&[shape, (11, 1)], |builder, x| builder.binary(op, x[0], x[1]));
         let result = run_bits(&body, &[defined(&a), Bits::from_u64(11, count).into()]);
         let count = BigUint::from(count % 2048);
