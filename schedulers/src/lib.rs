@@ -6,6 +6,7 @@ pub mod allocation;
 pub mod check;
 pub mod code;
 pub mod finished;
+pub mod layout;
 pub mod machine;
 pub mod program;
 pub mod schedule;
