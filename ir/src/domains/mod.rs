@@ -1,5 +1,6 @@
 //! The domains over which bodies are evaluated ([`crate::evaluate`]).
 pub mod concrete;
+pub mod interval;
 mod lane;
 pub mod memory;
 pub mod provenance;

@@ -2,4 +2,5 @@
 
 mod common;
 mod concrete;
+mod interval;
 mod provenance;
