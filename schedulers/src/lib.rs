@@ -10,3 +10,4 @@ pub mod layout;
 pub mod machine;
 pub mod program;
 pub mod schedule;
+pub mod target_file;

@@ -352,6 +352,8 @@ pub struct Machine {
     pub memory: MemoryKind,
     /// Bytes of the instruction cache, where there is one; past it a warning.
     pub instruction_cache_bytes: Option<u32>,
+    /// Bytes of an instruction, unless its row says another number.
+    pub instruction_bytes: u32,
     /// Bits of an address, and of immediates, labels and symbols as meanings see them (negative immediates in two's complement).
     pub word_bits: u32,
     /// What a line of assembly starts a comment with.
