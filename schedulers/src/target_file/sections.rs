@@ -336,7 +336,8 @@ pub fn figure(cursor: &mut Cursor<'_>, machine: &Machine, what: &str) -> Option<
 }
 
 fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
-    const ATTRIBUTES: [&str; 14] = [
+    const ATTRIBUTES: [&str; 15] = [
+        "side",
         "width",
         "count",
         "scalar",
@@ -369,6 +370,7 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
         tuples: Vec::new(),
         renames: None,
         branch_delay_cycles: 0,
+        side: None,
         cite: String::new(),
     };
     while !cursor.at_end() {
@@ -387,6 +389,7 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
             "tuple" => file.tuples.push((cursor.small("the tuple's length")?, cursor.small("its alignment")?)),
             "renames" => file.renames = Some(figure(cursor, machine, "renames")?),
             "branch_delay" => file.branch_delay_cycles = figure(cursor, machine, "cycles to a branch")?,
+            "side" => file.side = Some(side(cursor)?),
             "cite" => file.cite = cursor.text("a source in quotes")?,
             other => {
                 cursor.unknown("attribute of register files", other, &ATTRIBUTES);
@@ -406,6 +409,17 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
         }
     }
     Some(file)
+}
+
+/// A side of a clustered machine.
+fn side(cursor: &mut Cursor<'_>) -> Option<u8> {
+    let span = cursor.span();
+    let number = cursor.small("a side")?;
+    let side = u8::try_from(number).ok();
+    if side.is_none() {
+        cursor.errors.push(Diagnostic::error("target-number", span, format!("there is no side {number}")));
+    }
+    side
 }
 
 fn queue(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<Queue> {
@@ -452,7 +466,7 @@ fn unit(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<Unit> {
             "dispatch" => unit.dispatch = Some(figure(cursor, machine, "instructions dispatched per cycle")?),
             "in_flight" => unit.in_flight = Some(figure(cursor, machine, "instructions in flight")?),
             "oldest" => unit.retires_oldest = figure(cursor, machine, "0 or 1")? != 0,
-            "side" => unit.side = Some(u8::try_from(cursor.small("a side")?).unwrap_or(u8::MAX)),
+            "side" => unit.side = Some(side(cursor)?),
             "cite" => unit.cite = cursor.text("a source in quotes")?,
             other => {
                 cursor.unknown("attribute of units", other, &ATTRIBUTES);
