@@ -11,3 +11,4 @@ pub mod machine;
 pub mod program;
 pub mod schedule;
 pub mod target_file;
+pub mod timing;

@@ -1,0 +1,6 @@
+//! Tests of the timing simulation.
+
+mod parameters;
+mod published;
+mod rules;
+mod support;
