@@ -56,7 +56,7 @@ impl<T> fmt::Debug for Handle<T> {
 }
 
 /// A growing list of `T`, addressed by [`Handle`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Arena<T> {
     items: Vec<T>,
 }

@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 pub type NodeHandle = Handle<Node>;
 
 /// One value of a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// How it comes about.
     pub op: Op,
@@ -84,7 +84,7 @@ pub enum NaryOp {
 }
 
 /// How a node's value comes about. `Bits` operations never look across lanes unless said.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Input number `n` of the body ([`Body::inputs`]).
     Input(u32),
@@ -231,7 +231,7 @@ pub enum Op {
 }
 
 /// A named input or output of a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Port {
     /// Its name in the source.
     pub name: String,
@@ -242,7 +242,7 @@ pub struct Port {
 }
 
 /// What a body does besides computing values, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
     /// Bytes to memory (rows only). No access when the condition is false.
     Store {
@@ -270,7 +270,7 @@ pub enum Effect {
 }
 
 /// Dataflow with named inputs and outputs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Body {
     /// What `Op::Input` refers to.
     pub inputs: Vec<Port>,
@@ -328,6 +328,31 @@ impl Op {
             Op::Canonical { modulus, value } => vec![*modulus, *value],
             Op::Loop { count, carried, captured, .. } => [&[*count][..], carried, captured].concat(),
             Op::Map { slices, captured, .. } => [&slices[..], captured].concat(),
+        }
+    }
+
+    /// Calls `change` with every operand, in the order of [`Op::operands`].
+    pub fn for_each_operand_mut(&mut self, mut change: impl FnMut(&mut NodeHandle)) {
+        match self {
+            Op::Input(_) | Op::Constant(_) | Op::Integer(_) | Op::Undefined => {}
+            Op::Unary(_, a) | Op::Resize(a) | Op::ResizeSigned(a) | Op::Reinterpret(a, _) | Op::Result(a, _) => change(a),
+            Op::Slice { vector: value, .. } | Op::NaturalSlice { value, .. } | Op::Affine { value, .. } | Op::Load { address: value } => {
+                change(value)
+            }
+            Op::Binary(_, a, b)
+            | Op::NaturalAdd(a, b)
+            | Op::NaturalSubtract(a, b)
+            | Op::NaturalMultiply(a, b)
+            | Op::FieldMultiply { a, b, .. }
+            | Op::Lane { vector: a, index: b }
+            | Op::Element { array: a, index: b }
+            | Op::Canonical { modulus: a, value: b } => [a, b].into_iter().for_each(change),
+            Op::Nary(_, list) | Op::Lanes(list) | Op::Concatenate(list) | Op::Array(list) => list.iter_mut().for_each(change),
+            Op::Select { condition: a, then: b, otherwise: c }
+            | Op::WithElement { array: a, index: b, value: c }
+            | Op::Montgomery { modulus: a, a: b, b: c } => [a, b, c].into_iter().for_each(change),
+            Op::Loop { count, carried, captured, .. } => std::iter::once(count).chain(carried).chain(captured).for_each(change),
+            Op::Map { slices, captured, .. } => slices.iter_mut().chain(captured).for_each(change),
         }
     }
 }
