@@ -38,6 +38,7 @@
 //!
 //! Out-of-range rules: shifts by the width or more give zero (sign for `sar`); rotations count modulo the width; a run-time lane index out of range is undefined;
 //! an array index out of range is forbidden.
+pub mod answers;
 pub mod arena;
 pub mod bits;
 pub mod body;

@@ -2,5 +2,6 @@
 
 mod common;
 mod concrete;
+mod interpret;
 mod interval;
 mod provenance;
