@@ -61,6 +61,9 @@ pub(crate) fn type_name(kernel: &str, bytes: u64, align_bytes: u32, layout: &Lay
     match layout {
         Layout::Limbs { radix_bits, limb_order, .. } => format!("Limbs{}x{radix_bits}", limb_order.len()),
         Layout::SetupBlock { .. } => format!("{}Setup", camel(kernel)),
+        Layout::Array { element, count, stride_bytes } => {
+            format!("{}Table{count}", type_name(kernel, u64::from(*stride_bytes), align_bytes, element))
+        }
         Layout::Bytes => format!("Bytes{bytes}Align{align_bytes}"),
     }
 }
@@ -69,6 +72,7 @@ pub(crate) fn type_name(kernel: &str, bytes: u64, align_bytes: u32, layout: &Lay
 pub(crate) fn layout_text(layout: &Layout) -> String {
     match layout {
         Layout::Bytes => "bytes in the order of the spec's type".to_owned(),
+        Layout::Array { element, count, .. } => format!("{count} times {}", layout_text(element)),
         Layout::SetupBlock { bytes } => format!("opaque block of {bytes} bytes made by the setup function"),
         Layout::Limbs { radix_bits, limb_bytes, limb_order, .. } => {
             format!("{} limbs of radix 2^{radix_bits} in {limb_bytes} bytes each, made by the import function", limb_order.len())

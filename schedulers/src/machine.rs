@@ -52,6 +52,8 @@ pub struct RegisterFile {
     pub zero_in_base: Option<u32>,
     /// Registers allowed in inline assembly of Rust, when fewer.
     pub inline_reserved: Vec<u32>,
+    /// How register n is named as a clobber of Rust's inline assembly: `v{n}`; where absent the file needs no mention.
+    pub inline_name: Option<String>,
     /// Alignment of tuples allowed in this file, by length (empty: no tuples).
     pub tuples: Vec<(u32, u32)>,
     /// Rename registers for results of this file, where they are limited.

@@ -202,6 +202,15 @@ pub enum Layout {
         /// Least and greatest value of each limb that functions accept.
         limb_limits: Vec<(i64, i64)>,
     },
+    /// Elements of one layout, one after another.
+    Array {
+        /// Each.
+        element: Box<Layout>,
+        /// Bytes from one to the next.
+        stride_bytes: u32,
+        /// How many.
+        count: u32,
+    },
     /// Opaque: made by the setup function.
     SetupBlock {
         /// Bytes.

@@ -11,7 +11,7 @@
 //! parameter NAME VALUE "meaning" [guess] cite "…"       VALUE is a number or a word; wherever a NUMBER is asked for below, a parameter's name may stand
 //! variant NAME "summary"                      another machine of this file; below it `parameter NAME VALUE [cite "…"]` overrides
 //! file NAME width BITS count N|unlimited [scalar] [sticky] [text "v{n}"] [reads "%v{n}"] [reserved LIST] [saved LIST] [zero N]
-//!     [inline_reserved LIST] [tuple LENGTH ALIGNMENT] [renames NUMBER] [branch_delay NUMBER] [side N] cite "…"
+//!     [inline_reserved LIST] [inline_name "v{n}"] [tuple LENGTH ALIGNMENT] [renames NUMBER] [branch_delay NUMBER] [side N] cite "…"
 //! queue NAME entries NUMBER dispatch NUMBER issue NUMBER window NUMBER out_of_order NUMBER cite "…"
 //! unit NAME [queue NAME] [copies NUMBER] [stations NUMBER] [finish NUMBER] [dispatch NUMBER] [in_flight NUMBER] [oldest NUMBER] [side N] cite "…"
 //! hazard KIND must|cost [limit NUMBER] cite "…"
