@@ -336,7 +336,7 @@ pub fn figure(cursor: &mut Cursor<'_>, machine: &Machine, what: &str) -> Option<
 }
 
 fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
-    const ATTRIBUTES: [&str; 15] = [
+    const ATTRIBUTES: [&str; 16] = [
         "side",
         "width",
         "count",
