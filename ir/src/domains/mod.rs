@@ -1,4 +1,5 @@
 //! The domains over which bodies are evaluated ([`crate::evaluate`]).
+pub mod compiled;
 pub mod concrete;
 pub mod interval;
 mod lane;
