@@ -30,8 +30,8 @@ const VARIABLES_OF_THE_HOST: [&str; 8] = [
 /// # Errors
 /// A tool is missing, or there is no command.
 pub fn command(workspace: &Path, machine: &EmulatedMachine, survey: &Survey, arguments: &[&str]) -> anyhow::Result<Command> {
-    if let Some(missing) = survey.missing().first() {
-        anyhow::bail!("{} needs {}", machine.triple, missing.needs);
+    if let Some(needs) = survey.needs() {
+        anyhow::bail!("{} needs {needs}; `cargo xtask setup` installs it where it may", machine.triple);
     }
     let needed = "surveyed above";
     let linker = survey.cross_compiler.as_ref().ok().context(needed)?;
@@ -114,6 +114,9 @@ mod tests {
         let needs = "qemu-ppc 10.0 or newer".to_owned();
         let survey = Survey { emulator: Err(Missing { tool: Tool::Emulator, needs }), ..complete_survey() };
         let error = command(Path::new("/w"), &POWERPC, &survey, &["test"]).expect_err("missing");
-        assert_eq!(error.to_string(), "powerpc-unknown-linux-gnu needs qemu-ppc 10.0 or newer");
+        assert_eq!(
+            error.to_string(),
+            "powerpc-unknown-linux-gnu needs qemu-ppc 10.0 or newer; `cargo xtask setup` installs it where it may"
+        );
     }
 }

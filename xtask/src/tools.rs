@@ -123,6 +123,12 @@ impl Survey {
         let missing = [self.cross_compiler.as_ref().err(), self.emulator.as_ref().err(), self.rust.as_ref().err()];
         missing.into_iter().flatten().collect()
     }
+
+    /// What is needed and not there, in one phrase that fits after "needs "; `None` when all is there.
+    pub fn needs(&self) -> Option<String> {
+        let needs: Vec<&str> = self.missing().iter().map(|missing| missing.needs.as_str()).collect();
+        (!needs.is_empty()).then(|| needs.join(", "))
+    }
 }
 
 /// Looks for the tools of `machine`.
