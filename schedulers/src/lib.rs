@@ -7,6 +7,7 @@ pub mod check;
 pub mod code;
 pub mod finished;
 pub mod layout;
+pub mod lowering;
 pub mod machine;
 pub mod program;
 pub mod schedule;
