@@ -3,7 +3,7 @@
 //! Input is a [`TimingModel`] (a core's parameters, its queues, units and register files), a static
 //! [`InstructionTiming`] for each instruction of a program, and a trace of what was executed ([`TraceEvent`]).
 //! Nothing here knows a machine or an instruction by name. [`simulate`] answers with a [`TimingReport`]: cycles, and
-//! what they were spent on. `StraightLine` answers with the cycles alone, for searches that try many orders of the
+//! what they were spent on. [`StraightLine`] answers with the cycles alone, for searches that try many orders of the
 //! same branch-free instructions; the two agree exactly.
 //!
 //! # Cycles of a body
@@ -92,6 +92,7 @@ mod pipeline;
 mod predictor;
 mod report;
 mod store_queues;
+mod straight_line;
 
 pub use instruction::{
     BranchTiming, ExecutionTime, InstructionTiming, MemoryKind, MemoryTiming, Read, Register, TraceEvent, Write, is_misaligned,
@@ -103,3 +104,4 @@ pub use model::{
 };
 pub use pipeline::simulate;
 pub use report::{EventTimes, Occupancy, StallCounts, StallReason, TimingObserver, TimingReport, UnitUse};
+pub use straight_line::{StraightLine, StraightLineOperand};

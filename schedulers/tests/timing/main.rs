@@ -3,4 +3,5 @@
 mod parameters;
 mod published;
 mod rules;
+mod straight_line;
 mod support;

@@ -17,7 +17,7 @@ fn vr(number: u32) -> Register {
     register(VR, number)
 }
 
-type Body = fn(&mut Program);
+pub type Body = fn(&mut Program);
 
 // Programs, by what they press on.
 
@@ -431,7 +431,7 @@ fn open_predictions(program: &mut Program) {
 const TOGETHER_WITH: &[(&str, &[(&str, &str)])] = &[("fiq_issue", &[("fiq_dispatch", "2")])];
 
 /// For each parameter, another value and a program that notices.
-const EFFECTS: &[(&str, &str, Body)] = &[
+pub const EFFECTS: &[(&str, &str, Body)] = &[
     ("fetch_width", "2", adds),
     ("fetch_line", "8", adds),
     ("iq", "3", adds),

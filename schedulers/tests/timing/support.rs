@@ -352,6 +352,12 @@ impl<'a> Program<'a> {
         self.execute(row, |_| {});
     }
 
+    /// What takes a dispatch slot and a completion queue entry and executes nowhere.
+    pub fn nothing(&mut self) {
+        let row = InstructionTiming { units: Vec::new(), ..self.row("IU1", 1, 1, &[], &[]) };
+        self.execute(row, |_| {});
+    }
+
     pub fn branch(&mut self, branch: BranchTiming, reads: &[Register], writes: &[Register], taken: bool) {
         let row = InstructionTiming {
             units: Vec::new(),
