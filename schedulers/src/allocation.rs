@@ -29,6 +29,34 @@ pub struct Eviction {
     pub slot: u32,
 }
 
+/// Two values that the program wants in one register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SharedRegister {
+    /// The operand that is read and the result tied to it.
+    Tied {
+        /// Block.
+        block: BlockId,
+        /// Index in the block's instructions.
+        instruction: u32,
+        /// Number of the operand that is read.
+        operand: u32,
+    },
+    /// `initial` of a carried value and `current`.
+    Initial {
+        /// Index in the program's loops.
+        lap: u32,
+        /// Index in the loop's carried values.
+        carried: u32,
+    },
+    /// `next` of a carried value and `current`.
+    Next {
+        /// Index in the program's loops.
+        lap: u32,
+        /// Index in the loop's carried values.
+        carried: u32,
+    },
+}
+
 /// Why there is no allocation: what the driver should do before it schedules again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AllocationFailure {
@@ -43,10 +71,10 @@ pub enum AllocationFailure {
         /// How many registers there are.
         available: u32,
     },
-    /// These carried or tied values share a register with another value that is live at the same time: copy them where they are read so.
+    /// These pairs should share a register, and cannot while both are live or bound elsewhere: copy.
     Copy {
-        /// The values.
-        values: Vec<ValueId>,
+        /// Where.
+        conflicts: Vec<SharedRegister>,
     },
     /// More arguments than the calling convention has registers for.
     Arguments {

@@ -2,14 +2,25 @@
 //!
 //! The road: [`kgen_ir::kernel::Kernel`] → `lower` → [`program::Program`] → `scheduling` → [`schedule::Schedule`] → `allocate` →
 //! [`allocation::Allocation`] → `assemble` → [`code::Code`]; `check` and `replay` then accept or refuse.
+pub mod allocate;
 pub mod allocation;
+pub mod assemble;
+pub mod bounds;
 pub mod check;
 pub mod code;
+pub mod dependence;
+pub mod driver;
+pub mod evict;
 pub mod finished;
 pub mod layout;
+pub mod lifetimes;
+pub mod liveness;
 pub mod lowering;
 pub mod machine;
+pub mod machine_moves;
 pub mod program;
+pub mod rewrite;
 pub mod schedule;
+pub mod scheduling;
 pub mod target_file;
 pub mod timing;

@@ -8,10 +8,10 @@ use serde::Serialize;
 pub struct Slot {
     /// Index in the program block's `instructions`.
     pub instruction: u32,
-    /// Cycle from the block's start: issue on machines without interlocks; on others the model's start of execution.
+    /// Cycle from the block's start: issue on machines without interlocks; on others dispatch in the model. Never decreases along the order.
     pub cycle: u32,
-    /// The unit taken.
-    pub unit: UnitId,
+    /// The unit taken; `None` where the row names none (a branch that the front end executes).
+    pub unit: Option<UnitId>,
 }
 
 /// One block in order of issue; slots of one cycle on a bundled machine form a bundle.

@@ -96,7 +96,7 @@ fn schedule(text: &mut String, request: &Request<'_>, function: &FinishedFunctio
         let _ = writeln!(text, "\nblock {number}, {} cycles", block.cycles);
         for slot in &block.slots {
             let instruction = &function.program.blocks[number].instructions[slot.instruction as usize];
-            let unit = request.machine.units.get(slot.unit.0 as usize).map_or("", |unit| unit.name.as_str());
+            let unit = slot.unit.and_then(|unit| request.machine.units.get(unit.0 as usize)).map_or("", |unit| unit.name.as_str());
             let _ = writeln!(text, "{:>6} {unit:<6} {}", slot.cycle, instruction_line(request.machine, &function.program, instruction));
         }
     }

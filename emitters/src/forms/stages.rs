@@ -53,7 +53,8 @@ impl Form for Stage {
                     let _ = writeln!(text, "block {number}, {} cycles", block.cycles);
                     for slot in &block.slots {
                         let instruction = &function.program.blocks[number].instructions[slot.instruction as usize];
-                        let unit = request.machine.units.get(slot.unit.0 as usize).map_or("", |unit| unit.name.as_str());
+                        let unit =
+                            slot.unit.and_then(|unit| request.machine.units.get(unit.0 as usize)).map_or("", |unit| unit.name.as_str());
                         let line = instruction_line(request.machine, &function.program, instruction);
                         let _ = writeln!(text, "{:>6} {unit:<6} {line}", slot.cycle);
                     }

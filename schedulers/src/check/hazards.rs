@@ -46,16 +46,15 @@ impl Cycles<'_, '_> {
                 self.complain("order", slot.cycle, &format!("{} stands after an instruction of cycle {last_cycle}", row.name));
             }
             last_cycle = last_cycle.max(slot.cycle);
-            if !row.timing.units.is_empty() && !row.timing.units.contains(&slot.unit) {
-                self.complain(
-                    "unit",
-                    slot.cycle,
-                    &format!("{} cannot run on {}", row.name, machine.units.get(slot.unit.0 as usize).map_or("?", |unit| &unit.name)),
-                );
+            let unit = slot.unit.and_then(|unit| machine.units.get(unit.0 as usize));
+            if !row.timing.units.is_empty() && !slot.unit.is_some_and(|unit| row.timing.units.contains(&unit)) {
+                self.complain("unit", slot.cycle, &format!("{} cannot run on {}", row.name, unit.map_or("no unit", |unit| &unit.name)));
             }
             let occupied = if self.must(HazardKind::UnitBusy).is_some() { row.timing.throughput_cycles.max(1) } else { 1 };
-            for cycle in slot.cycle..slot.cycle + occupied {
-                *busy.entry((slot.unit, cycle)).or_default() += u32::from(!row.timing.units.is_empty());
+            if let (Some(taken), Some(_)) = (slot.unit, unit) {
+                for cycle in slot.cycle..slot.cycle + occupied {
+                    *busy.entry((taken, cycle)).or_default() += 1;
+                }
             }
             *issued.entry(slot.cycle).or_default() += 1;
             *accesses.entry(slot.cycle).or_default() += u32::from(instruction.memory.is_some());
@@ -74,8 +73,7 @@ impl Cycles<'_, '_> {
                     if let Some(register) = self.products.allocation.registers[value.0 as usize] {
                         *reads.entry((slot.cycle, file.0, register)).or_default() += 1;
                     }
-                    let unit_side = machine.units.get(slot.unit.0 as usize).and_then(|unit| unit.side);
-                    if let (Some(unit), Some(side)) = (unit_side, machine.side_of(file))
+                    if let (Some(unit), Some(side)) = (unit.and_then(|unit| unit.side), machine.side_of(file))
                         && unit != side
                     {
                         *crossing.entry((slot.cycle, unit)).or_default() += 1;
