@@ -12,7 +12,7 @@ use crate::tools::{self, EmulatedMachine, Survey};
 
 /// The packages whose tests also run compiled for the emulated machine, as their users would.
 /// Each must build there with its dependencies for tests.
-const EMULATED_PACKAGES: [&str; 1] = ["kgen-generated"];
+const EMULATED_PACKAGES: [&str; 2] = ["kgen-generated", "kgen-example-rsa1024"];
 
 /// Where the log of skipped tests is kept, from the workspace.
 const SKIP_LOG_FILE: &str = "target/skipped-tests.log";
@@ -57,7 +57,6 @@ pub fn run(workspace: &Path, machine: &EmulatedMachine, survey: &Survey) -> anyh
     }
     let mut counts = Counts::default();
     let mut failures = Vec::new();
-    let mut skipped_steps = Vec::new();
 
     if let (Ok(compiler), Ok((emulator, _))) = (&survey.cross_compiler, &survey.emulator) {
         tools::assert_vector_unit(machine, compiler, emulator)?;
@@ -70,13 +69,13 @@ pub fn run(workspace: &Path, machine: &EmulatedMachine, survey: &Survey) -> anyh
         failures.push("tests on this machine".to_owned());
     }
 
-    for package in EMULATED_PACKAGES {
-        let name = format!("tests of {package} for {}", machine.triple);
-        if let Some(needs) = survey.needs() {
-            skipped_steps.push(format!("skipped: needs {needs}: {name}"));
-            continue;
-        }
-        let arguments = ["test", "--no-fail-fast", "-p", package];
+    let name = format!("tests of {} for {}", EMULATED_PACKAGES.join(", "), machine.triple);
+    let mut skipped_step = None;
+    if let Some(needs) = survey.needs() {
+        skipped_step = Some(format!("skipped: needs {needs}: {name}"));
+    } else {
+        let mut arguments = vec!["test", "--no-fail-fast"];
+        arguments.extend(EMULATED_PACKAGES.iter().flat_map(|package| ["-p", package]));
         let mut emulated = emulated_cargo::command(workspace, machine, survey, &arguments)?;
         if !step(&name, prepare(&mut emulated, &log, strict), &mut counts, &mut std::io::stdout())? {
             failures.push(name);
@@ -85,7 +84,7 @@ pub fn run(workspace: &Path, machine: &EmulatedMachine, survey: &Survey) -> anyh
 
     let mut skips = Skips::read(&log).with_context(|| format!("cannot read {}", log.display()))?;
     let skipped_tests = skips.total();
-    skipped_steps.iter().for_each(|reason| skips.add(reason));
+    skipped_step.iter().for_each(|reason| skips.add(reason));
     for line in skips.summary() {
         println!("{line}");
     }
