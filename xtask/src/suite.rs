@@ -52,6 +52,9 @@ fn in_continuous_integration() -> bool {
 pub fn run(workspace: &Path, machine: &EmulatedMachine, survey: &Survey) -> anyhow::Result<ExitCode> {
     let strict = in_continuous_integration();
     let log = workspace.join(SKIP_LOG_FILE);
+    if let Some(folder) = log.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     if log.exists() {
         std::fs::remove_file(&log).with_context(|| format!("cannot empty {}", log.display()))?;
     }
