@@ -49,6 +49,13 @@ pub struct Parameter {
     pub span: Span,
 }
 
+impl Parameter {
+    /// Whether the kernel's body has an input for it: what is read, and slices, whose length is read even where their elements are only written.
+    pub fn is_input(&self) -> bool {
+        self.direction != Direction::Out || matches!(self.ty, Type::Slice { .. })
+    }
+}
+
 /// A kernel, ready to be lowered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -56,13 +63,13 @@ pub struct Kernel {
     pub name: String,
     /// Parameters in order; a result (`-> T`) is the last one, with direction `Out`.
     pub parameters: Vec<Parameter>,
-    /// Inputs are the parameters read (In and InOut, in order); outputs are those written (Out and InOut, in order).
+    /// Inputs are the parameters read (see [`Parameter::is_input`]), in order; outputs are those written (Out and InOut), in order.
     pub body: Body,
     /// Where it stands.
     pub span: Span,
 }
 
-/// A known answer of a spec: inputs and expected outputs by parameter name, as typed constants (`Bits` bytes, integers).
+/// A known answer of a spec: inputs and expected outputs by parameter name, as typed constants. A residue is given as the number that it represents (see [`crate::natural`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownAnswer {
     /// The kernel's full name.

@@ -55,3 +55,5 @@ pub mod natural;
 pub mod source;
 pub mod syntax;
 pub mod types;
+
+pub use elaborate::parse_unit;

@@ -15,6 +15,8 @@ pub struct Builder {
     /// Ports of the inputs so far.
     pub inputs: Vec<Port>,
     nodes: Arena<Node>,
+    /// For each node: its value is fixed, a constant or an array of such.
+    fixed: Vec<bool>,
     /// Finds the node with this operation and type. Looked up, never iterated: its order reaches no output.
     known: HashMap<(Op, Type), NodeHandle>,
     /// Effects so far.
@@ -46,6 +48,7 @@ impl Builder {
     pub fn input(&mut self, port: Port) -> NodeHandle {
         let op = Op::Input(self.inputs.len() as u32);
         let handle = self.nodes.push(Node { op, ty: port.ty.clone(), span: port.span, name: port.name.clone() });
+        self.fixed.push(false);
         self.inputs.push(port);
         handle
     }
@@ -65,11 +68,7 @@ impl Builder {
 
     /// Whether the value is fixed: a constant, or an array of constants.
     pub fn is_constant(&self, handle: NodeHandle) -> bool {
-        match &self.nodes[handle].op {
-            Op::Constant(_) | Op::Integer(_) => true,
-            Op::Array(elements) => elements.iter().all(|element| self.is_constant(*element)),
-            _ => false,
-        }
+        self.fixed[handle.index()]
     }
 
     /// The node that computes this, after simplification.
@@ -81,9 +80,7 @@ impl Builder {
         if let Some(handle) = self.simplify(&op, &ty, span) {
             return handle;
         }
-        if let Some(bits) = fold::constant(self, &op, &ty) {
-            return self.constant(ty, bits, span);
-        }
+        let op = fold::constant(self, &op, &ty).unwrap_or(op);
         self.intern(op, ty, span)
     }
 
@@ -98,6 +95,11 @@ impl Builder {
             return NodeHandle::from_index(0);
         }
         let handle = self.nodes.push(Node { op: key.0.clone(), ty: key.1.clone(), span, name: String::new() });
+        self.fixed.push(match &key.0 {
+            Op::Constant(_) | Op::Integer(_) => true,
+            Op::Array(elements) => elements.iter().all(|element| self.fixed[element.index()]),
+            _ => false,
+        });
         self.known.insert(key, handle);
         handle
     }
@@ -123,10 +125,8 @@ impl Builder {
             return *only;
         }
         let op = Op::Nary(nary, flat);
-        match fold::constant(self, &op, &ty) {
-            Some(bits) => self.constant(ty, bits, span),
-            None => self.intern(op, ty, span),
-        }
+        let op = fold::constant(self, &op, &ty).unwrap_or(op);
+        self.intern(op, ty, span)
     }
 
     /// Structural identities; none changes which bits are undefined.

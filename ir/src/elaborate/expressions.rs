@@ -101,7 +101,7 @@ impl Elaborator {
     }
 
     fn read_name(&mut self, name: &str, span: Span) -> Value {
-        if let Some(binding) = self.frames.last().and_then(|frame| frame.find(name)).cloned() {
+        if let Some(binding) = self.place.frames.last().and_then(|frame| frame.find(name)).cloned() {
             if binding.unreadable {
                 return self.report(
                     Diagnostic::error("read-before-assignment", span, format!("`{name}` is read before anything is assigned to it"))
@@ -114,7 +114,7 @@ impl Elaborator {
         if let Some(value) = self.global(name, span) {
             return value;
         }
-        let mut names: Vec<String> = self.frames.last().map(|frame| frame.names().map(str::to_owned).collect()).unwrap_or_default();
+        let mut names: Vec<String> = self.place.frames.last().map(|frame| frame.names().map(str::to_owned).collect()).unwrap_or_default();
         names.extend(self.global_names());
         let mut diagnostic = Diagnostic::error("unknown-name", span, format!("`{name}` is not known here"));
         diagnostic.help = suggestion(name, names.iter().map(String::as_str));

@@ -2,26 +2,35 @@
 
 mod builder;
 mod builtins;
+mod calls;
+mod circles;
 mod coercion;
+mod constants;
 mod expressions;
 mod fold;
 mod globals;
+mod kernels;
+mod known_answers;
+mod loops;
 mod operators;
 mod rows;
 mod scope;
 mod statements;
 mod steps;
 mod types;
+mod units;
 mod value;
 
 pub(crate) use rows::row;
+pub use units::parse_unit;
 
-use crate::body::{NodeHandle, Op};
+use crate::body::{NodeHandle, Op, Port};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::limits;
 use crate::source::Span;
 use crate::types::{ByteOrder, Type};
 use builder::Builder;
+use globals::Globals;
 use indexmap::IndexMap;
 use scope::{Binding, Frame};
 use std::collections::HashMap;
@@ -35,60 +44,90 @@ enum Setting {
     Unit,
 }
 
-/// The body of a loop or map reads values of the enclosing body through inputs of its own.
+/// What the body of a loop or map has of the enclosing body.
 #[derive(Default)]
 struct Captures {
-    /// Value of the enclosing body to input. Looked up only.
+    /// Value of the enclosing body to input or copy. Looked up only.
     known: HashMap<NodeHandle, NodeHandle>,
     /// Captured values of the enclosing body, in the order of the inputs.
     order: Vec<NodeHandle>,
+    /// Constants of the unit that were written into this body already, by index. Looked up only.
+    constants: HashMap<usize, Value>,
 }
 
-/// The state of an elaboration.
-struct Elaborator {
-    setting: Setting,
-    diagnostics: Vec<Diagnostic>,
+/// What belongs to the constant, function or kernel being elaborated.
+struct Place {
     /// Bodies under construction, the innermost last.
     bodies: Vec<Builder>,
     /// One for each of `bodies`.
     captures: Vec<Captures>,
     /// Scopes of the functions being inlined, the innermost last.
     frames: Vec<Frame>,
-    /// Names that are outputs: their types and where those are declared.
-    outputs: IndexMap<String, (Type, Span)>,
+    /// The moduli by what residue types call them: their node in the outermost body.
+    moduli: IndexMap<u32, NodeHandle>,
+    /// Which modulus a node of a body (by level) is. Looked up only.
+    modulus_of: HashMap<(usize, NodeHandle), u32>,
+    /// Moduli of the signature whose types are being elaborated.
+    signature_moduli: IndexMap<String, (u32, u32)>,
     /// Rounds unrolled so far.
     rounds: usize,
 }
 
-impl Elaborator {
-    fn new(setting: Setting) -> Self {
+impl Place {
+    fn new() -> Self {
         let mut frame = Frame::default();
         frame.push();
         Self {
-            setting,
-            diagnostics: Vec::new(),
             bodies: vec![Builder::default()],
             captures: vec![Captures::default()],
             frames: vec![frame],
-            outputs: IndexMap::new(),
+            moduli: IndexMap::new(),
+            modulus_of: HashMap::new(),
+            signature_moduli: IndexMap::new(),
             rounds: 0,
         }
     }
+}
+
+/// The state of an elaboration.
+struct Elaborator {
+    setting: Setting,
+    diagnostics: Vec<Diagnostic>,
+    globals: Globals,
+    place: Place,
+}
+
+impl Elaborator {
+    fn new(setting: Setting) -> Self {
+        Self { setting, diagnostics: Vec::new(), globals: Globals::default(), place: Place::new() }
+    }
+
+    /// Elaborates something else in a place of its own; gives what was made of it and its place.
+    fn elsewhere<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Place) {
+        let outer = std::mem::replace(&mut self.place, Place::new());
+        let result = work(self);
+        self.check_overflow();
+        (result, std::mem::replace(&mut self.place, outer))
+    }
 
     fn body(&mut self) -> &mut Builder {
-        self.bodies.last_mut().expect("a body is always under construction")
+        self.place.bodies.last_mut().expect("a body is always under construction")
     }
 
     fn body_ref(&self) -> &Builder {
-        self.bodies.last().expect("a body is always under construction")
+        self.place.bodies.last().expect("a body is always under construction")
     }
 
     fn frame(&mut self) -> &mut Frame {
-        self.frames.last_mut().expect("a frame is always open")
+        self.place.frames.last_mut().expect("a frame is always open")
+    }
+
+    fn frame_ref(&self) -> &Frame {
+        self.place.frames.last().expect("a frame is always open")
     }
 
     fn level(&self) -> usize {
-        self.bodies.len() - 1
+        self.place.bodies.len() - 1
     }
 
     fn report(&mut self, diagnostic: Diagnostic) -> Value {
@@ -116,14 +155,14 @@ impl Elaborator {
 
     /// One more unrolled round; `false` when there were too many.
     fn count_round(&mut self, span: Span) -> bool {
-        self.rounds += 1;
-        if self.rounds == limits::UNROLLED_ROUNDS + 1 {
+        self.place.rounds += 1;
+        if self.place.rounds == limits::UNROLLED_ROUNDS + 1 {
             self.report(
                 Diagnostic::error("limit", span, format!("more than {} rounds are unrolled", limits::UNROLLED_ROUNDS))
                     .help("use `loop` for counts that need no unrolling"),
             );
         }
-        self.rounds <= limits::UNROLLED_ROUNDS
+        self.place.rounds <= limits::UNROLLED_ROUNDS && self.body_ref().overflow.is_none()
     }
 
     /// A value of an enclosing body as one of the innermost body.
@@ -141,20 +180,23 @@ impl Elaborator {
     }
 
     fn import_node(&mut self, level: usize, outer: NodeHandle) -> NodeHandle {
-        if let Some(inner) = self.captures[level].known.get(&outer) {
+        if let Some(inner) = self.place.captures[level].known.get(&outer) {
             return *inner;
         }
-        let node = self.bodies[level - 1].node(outer).clone();
-        let inner = if self.bodies[level - 1].is_constant(outer) {
+        let node = self.place.bodies[level - 1].node(outer).clone();
+        let inner = if self.place.bodies[level - 1].is_constant(outer) {
             // Constants are written again inside: a table must stay a table there.
             let mut op = node.op;
             op.for_each_operand_mut(|operand| *operand = self.import_node(level, *operand));
-            self.bodies[level].push(op, node.ty, node.span)
+            self.place.bodies[level].push(op, node.ty, node.span)
         } else {
-            self.captures[level].order.push(outer);
-            self.bodies[level].input(crate::body::Port { name: node.name, ty: node.ty, span: node.span })
+            self.place.captures[level].order.push(outer);
+            self.place.bodies[level].input(Port { name: node.name, ty: node.ty, span: node.span })
         };
-        self.captures[level].known.insert(outer, inner);
+        self.place.captures[level].known.insert(outer, inner);
+        if let Some(modulus) = self.place.modulus_of.get(&(level - 1, outer)).copied() {
+            self.place.modulus_of.insert((level, inner), modulus);
+        }
         inner
     }
 
@@ -162,9 +204,9 @@ impl Elaborator {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// The errors so far, those of limits included.
+    /// Reports a body that grew beyond the limit.
     fn check_overflow(&mut self) {
-        if let Some(span) = self.bodies.iter().find_map(|body| body.overflow) {
+        if let Some(span) = self.place.bodies.iter().find_map(|body| body.overflow) {
             self.report(
                 Diagnostic::error("limit", span, format!("more than {} nodes in one body", limits::BODY_NODES))
                     .help("split the kernel, or use `loop` instead of `for`"),
@@ -173,7 +215,7 @@ impl Elaborator {
     }
 }
 
-/// ` did you mean …` help for an unknown name.
+/// `did you mean …` for an unknown name.
 fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()

@@ -21,7 +21,7 @@ pub(crate) fn row(text: &str, offset: usize, operands: &[MeaningOperand], order:
         let value = if operand.read { Value::Node(elaborator.body().input(port)) } else { Value::Poison };
         elaborator.frame().declare(&operand.name, Binding { value, level: 0, span: whole, unreadable: !operand.read });
         if operand.written {
-            elaborator.outputs.insert(operand.name.clone(), (operand.ty.clone(), whole));
+            elaborator.frame().fixed.insert(operand.name.clone(), (operand.ty.clone(), whole));
         }
     }
     elaborator.statements(&parsed.tree);
@@ -45,6 +45,6 @@ pub(crate) fn row(text: &str, offset: usize, operands: &[MeaningOperand], order:
         elaborator.diagnostics.retain(|diagnostic| diagnostic.severity == Severity::Error);
         return Err(elaborator.diagnostics);
     }
-    let body = elaborator.bodies.swap_remove(0);
+    let body = elaborator.place.bodies.swap_remove(0);
     Ok(body.finish(outputs))
 }

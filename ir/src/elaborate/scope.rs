@@ -2,6 +2,7 @@
 
 use super::value::Value;
 use crate::source::Span;
+use crate::types::Type;
 use indexmap::IndexMap;
 
 /// A bound name.
@@ -20,6 +21,8 @@ pub struct Binding {
 /// The scopes of one function, kernel or row.
 #[derive(Default)]
 pub struct Frame {
+    /// Names whose type is fixed (outputs, carried values, written elements): the type and where it is declared.
+    pub fixed: IndexMap<String, (Type, Span)>,
     scopes: Vec<IndexMap<String, Binding>>,
 }
 

@@ -86,9 +86,9 @@ impl Elaborator {
     }
 
     /// What an output of this name wants to be assigned, where it is one.
-    fn wanted(&self, name: &str) -> Option<(Type, Asker)> {
-        let (ty, span) = self.outputs.get(name)?;
-        (self.frames.len() == 1).then(|| (ty.clone(), Asker { span: *span, text: format!("`{name}` is {}", self.type_name(ty)) }))
+    pub fn wanted(&self, name: &str) -> Option<(Type, Asker)> {
+        let (ty, span) = self.place.frames.last()?.fixed.get(name)?;
+        Some((ty.clone(), Asker { span: *span, text: format!("`{name}` is {}", self.type_name(ty)) }))
     }
 
     fn assign(&mut self, target: &Name, view: Option<&View>, index: Option<&Expression>, value: &Expression, span: Span) {
@@ -136,13 +136,13 @@ impl Elaborator {
         let Some(seen) = self.bits_type(view.width, view.lanes, view.span) else { return Value::Poison };
         let whole = match self.wanted(&target.text) {
             Some((ty, _)) => Some(ty),
-            None => self.frames.last().and_then(|frame| frame.find(&target.text)).and_then(|binding| match binding.value {
-                Value::Node(node) => Some(self.bodies[binding.level].ty(node).clone()),
+            None => self.place.frames.last().and_then(|frame| frame.find(&target.text)).and_then(|binding| match binding.value {
+                Value::Node(node) => Some(self.place.bodies[binding.level].ty(node).clone()),
                 _ => None,
             }),
         };
         let Some(whole) = whole else {
-            let names: Vec<String> = self.outputs.keys().cloned().collect();
+            let names: Vec<String> = self.place.frames.last().map(|frame| frame.fixed.keys().cloned().collect()).unwrap_or_default();
             let mut diagnostic =
                 Diagnostic::error("bad-target", target.span, format!("`{}` has no type yet that a view could be of", target.text));
             diagnostic.help = suggestion(&target.text, names.iter().map(String::as_str)).or(Some("assign it without a view".to_owned()));

@@ -8,10 +8,22 @@ use crate::syntax::ast::{TypeExpression, TypeKind};
 use crate::syntax::split_bits_type;
 use crate::types::Type;
 
+/// Names of the families of types.
+pub const FAMILIES: [&str; 3] = ["nat", "modulus", "residue"];
+
 impl Elaborator {
     /// A type as messages show it: residues by the name of their modulus.
     pub fn type_name(&self, ty: &Type) -> String {
-        ty.to_string()
+        match ty {
+            Type::Residue { modulus, .. } => {
+                let signature = self.place.signature_moduli.iter().find(|(_, (index, _))| index == modulus).map(|(name, _)| name.clone());
+                let name = signature.or_else(|| self.place.moduli.get(modulus).map(|node| self.place.bodies[0].node(*node).name.clone()));
+                name.map_or_else(|| ty.to_string(), |name| format!("residue<{name}>"))
+            }
+            Type::Array { element, length } => format!("[{}; {length}]", self.type_name(element)),
+            Type::Slice { element } => format!("[{}]", self.type_name(element)),
+            _ => ty.to_string(),
+        }
     }
 
     /// `uWxN` within the limits.
