@@ -72,9 +72,9 @@ pub enum InterpretError {
     Fault(#[from] Fault),
 }
 
-/// The parameters that a kernel reads, in the order of its arguments.
+/// The parameters that a kernel's body has inputs for, in the order of its arguments: see [`Parameter::is_input`].
 pub fn read_parameters(kernel: &Kernel) -> impl Iterator<Item = &Parameter> + Clone {
-    kernel.parameters.iter().filter(|parameter| parameter.direction != Direction::Out)
+    kernel.parameters.iter().filter(|parameter| parameter.is_input())
 }
 
 /// The parameters that a kernel writes, in the order of its results.
@@ -84,7 +84,7 @@ pub fn written_parameters(kernel: &Kernel) -> impl Iterator<Item = &Parameter> +
 
 /// The value of parameter number `modulus`, which must be read, among the arguments.
 pub fn modulus_value<'a>(kernel: &Kernel, arguments: &'a [Argument], modulus: u32) -> Option<&'a BigUint> {
-    let place = kernel.parameters.get(..modulus as usize)?.iter().filter(|parameter| parameter.direction != Direction::Out).count();
+    let place = kernel.parameters.get(..modulus as usize)?.iter().filter(|parameter| parameter.is_input()).count();
     match arguments.get(place) {
         Some(Argument::Integer(value)) => Some(value),
         _ => None,

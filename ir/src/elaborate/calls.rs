@@ -78,7 +78,7 @@ impl Elaborator {
         }
         self.globals.functions[index].1 = Progress::Running;
         let before = self.errors();
-        self.elsewhere(|elaborator| {
+        let (result, _) = self.elsewhere(|elaborator| {
             let mut moduli = IndexMap::new();
             for (place, (name, ty)) in item.parameters.iter().enumerate() {
                 if let TypeKind::Modulus(_) = ty.kind
@@ -115,9 +115,10 @@ impl Elaborator {
                 elaborator.frame().declare(&name.text, binding);
             }
             let asker = result_asker(elaborator, result.as_ref(), item.result.span);
-            elaborator.block(&item.body, result.as_ref().map(|ty| (ty, &asker)));
+            elaborator.block(&item.body, result.as_ref().map(|ty| (ty, &asker)))
         });
-        let good = self.errors() == before;
+        // There is no result where it is made of something that was reported elsewhere.
+        let good = self.errors() == before && result.is_some();
         self.globals.functions[index].1 = if good { Progress::Done(()) } else { Progress::Failed };
         good
     }

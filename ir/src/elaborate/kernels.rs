@@ -62,7 +62,8 @@ impl Elaborator {
         let before = self.errors();
         let (parts, place) = self.elsewhere(|elaborator| elaborator.kernel_parts(&item));
         let kernel = match parts {
-            Some((parameters, outputs)) if self.errors() == before => {
+            // An output is missing where it is made of something that was reported elsewhere.
+            Some((parameters, outputs)) if self.errors() == before && outputs.len() == written_count(&parameters) => {
                 let body = place.bodies.into_iter().next().map(|body| body.finish(outputs)).unwrap_or_default();
                 Some(Rc::new(Kernel { name: item.name.text.clone(), parameters, body, span: item.span }))
             }
@@ -303,6 +304,10 @@ impl Elaborator {
             }
         }
     }
+}
+
+fn written_count(parameters: &[Parameter]) -> usize {
+    parameters.iter().filter(|parameter| parameter.direction != Direction::In).count()
 }
 
 /// Whether a type is a residue of this parameter.

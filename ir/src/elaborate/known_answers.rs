@@ -5,6 +5,7 @@ use super::coercion::Asker;
 use super::kernels::RESULT;
 use super::suggestion;
 use super::value::Value;
+use crate::bits::Bits;
 use crate::diagnostic::Diagnostic;
 use crate::interpret::Argument;
 use crate::kernel::{Direction, Kernel, KnownAnswer, Parameter};
@@ -12,6 +13,7 @@ use crate::limits;
 use crate::source::Span;
 use crate::syntax::ast::{Expected, Expression, Name};
 use crate::types::Type;
+use num_bigint::BigUint;
 use std::rc::Rc;
 
 /// A `test` item.
@@ -26,6 +28,15 @@ pub struct TestItem {
     pub expected: Expected,
     /// The whole item.
     pub span: Span,
+}
+
+/// A value of the same shape with nothing in it.
+fn blank(value: &Argument) -> Argument {
+    match value {
+        Argument::Bits(bits) => Argument::Bits(Bits::zero(bits.width())),
+        Argument::Integer(_) => Argument::Integer(BigUint::ZERO),
+        Argument::List(items) => Argument::List(items.iter().map(blank).collect()),
+    }
 }
 
 impl Elaborator {
@@ -71,10 +82,17 @@ impl Elaborator {
                 self.values(&kernel, &[(name, value.clone())], &outputs, "writes")
             }
         };
-        if given.is_none() || expected.is_none() || !missing.is_empty() {
+        let (mut given, expected) = (given?, expected?);
+        if !missing.is_empty() {
             return None;
         }
-        Some(KnownAnswer { kernel: kernel.name.clone(), title: item.title.clone(), given: given?, expected: expected?, span: item.span })
+        // A slice that is only written is given for its length; its elements are not read.
+        for parameter in kernel.parameters.iter().filter(|parameter| parameter.is_input() && parameter.direction == Direction::Out) {
+            if let Some((name, value)) = expected.iter().find(|(name, _)| *name == parameter.name) {
+                given.push((name.clone(), blank(value)));
+            }
+        }
+        Some(KnownAnswer { kernel: kernel.name.clone(), title: item.title.clone(), given, expected, span: item.span })
     }
 
     fn values(
