@@ -5,6 +5,7 @@
 pub mod allocate;
 pub mod allocation;
 pub mod assemble;
+pub mod assembly;
 pub mod bounds;
 pub mod check;
 pub mod code;
