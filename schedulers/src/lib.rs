@@ -12,6 +12,7 @@ pub mod code;
 pub mod dependence;
 pub mod driver;
 pub mod evict;
+pub mod execute;
 pub mod finished;
 pub mod layout;
 pub mod lifetimes;

@@ -438,6 +438,13 @@ pub enum RowMemory {
     },
 }
 
+impl RowMemory {
+    /// Whether it writes.
+    pub fn is_store(self) -> bool {
+        matches!(self, RowMemory::Store { .. })
+    }
+}
+
 impl Row {
     /// What it does to memory; derived from its meaning. The target reader refuses rows with more than one access.
     pub fn memory(&self) -> Option<RowMemory> {
