@@ -85,6 +85,7 @@
 //! 13. *Only conditions have a delay to the branch unit*, as the register file says; link and count values have none.
 
 mod back_end;
+mod from_machine;
 mod front_end;
 mod instruction;
 mod model;

@@ -15,6 +15,8 @@ use super::model::{Forwarding, TimingModel};
 const RING: usize = 32;
 /// Most register files with renames.
 const FILES: usize = 4;
+/// Most instructions dispatched or retired per cycle; with their renames they are counted in a byte.
+const WIDTH: usize = 16;
 /// Most issue queues.
 const QUEUES: usize = 4;
 /// Most entries of an issue queue.
@@ -104,11 +106,11 @@ struct State {
     fetch_count: u32,
     dispatch_cycle: u32,
     dispatch_count: u32,
-    queue_dispatched: [u32; QUEUES],
-    unit_dispatched: [u32; UNITS],
+    queue_dispatched: [u8; QUEUES],
+    unit_dispatched: [u8; UNITS],
     retire_cycle: u32,
     retire_count: u32,
-    retire_renames: [u32; FILES],
+    retire_renames: [u8; FILES],
     /// Dispatch and retirement by position.
     dispatched: [u32; RING],
     retired: [u32; RING],
@@ -344,8 +346,8 @@ impl StraightLine {
         let full = cycle == state.dispatch_cycle
             && (state.dispatch_count == core.dispatch
                 || (has_unit
-                    && (state.queue_dispatched[queue] == self.queues[queue].dispatch
-                        || state.unit_dispatched[unit] == self.unit_dispatch[unit])));
+                    && (u32::from(state.queue_dispatched[queue]) == self.queues[queue].dispatch
+                        || u32::from(state.unit_dispatched[unit]) == self.unit_dispatch[unit])));
         if full {
             cycle += 1;
         }
@@ -391,8 +393,10 @@ impl StraightLine {
                 }
             }
             cycle = best.0;
-            let issued = state.issues[queue].iter().filter(|&&issue| issue == cycle).count();
-            if issued < limits.issue as usize {
+            // A window no wider than the issue width cannot be held up by it.
+            if limits.window <= limits.issue as usize
+                || state.issues[queue].iter().filter(|&&issue| issue == cycle).count() < limits.issue as usize
+            {
                 let issues = &mut state.issues[queue];
                 let mut entry = cycle;
                 for slot in issues.iter_mut() {
@@ -466,7 +470,7 @@ impl StraightLine {
         let mut cycle = finish.max(state.retire_cycle);
         if cycle == state.retire_cycle {
             let renames = (0..FILES)
-                .any(|file| row.renames[file] > 0 && state.retire_renames[file] + u32::from(row.renames[file]) > core.retire_renames);
+                .any(|file| row.renames[file] > 0 && u32::from(state.retire_renames[file] + row.renames[file]) > core.retire_renames);
             if state.retire_count == core.retire || retires_oldest || renames {
                 cycle += 1;
             }
@@ -478,7 +482,7 @@ impl StraightLine {
         }
         state.retire_count += 1;
         for file in 0..FILES {
-            state.retire_renames[file] += u32::from(row.renames[file]);
+            state.retire_renames[file] += row.renames[file];
         }
         cycle
     }
@@ -513,6 +517,8 @@ fn limits_exceeded(model: &TimingModel, instructions: &[InstructionTiming]) -> V
     };
     at_most("completion queue entries", core.cq as usize, RING);
     at_most("instruction queue entries", core.iq as usize, RING);
+    at_most("instructions dispatched per cycle", core.dispatch as usize, WIDTH);
+    at_most("instructions retired per cycle", core.retire as usize, WIDTH);
     at_most("issue queues", model.queues.len(), QUEUES);
     at_most("units", model.units.len(), UNITS);
     at_most("unit copies", model.units.iter().map(|unit| unit.copies as usize).sum(), COPIES);
@@ -535,6 +541,7 @@ fn limits_exceeded(model: &TimingModel, instructions: &[InstructionTiming]) -> V
     for instruction in instructions {
         let choices = instruction.units.iter().map(|&unit| model.units[usize::from(unit)].copies as usize).sum();
         at_most("unit copies to choose from", choices, CHOICES);
+        at_most("results of an instruction", instruction.writes.len(), WIDTH / 2);
     }
     if core.store_yields {
         errors.push("straight-line timing does not know stores that yield to loads".to_owned());

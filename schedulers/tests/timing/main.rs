@@ -1,5 +1,6 @@
 //! Tests of the timing simulation.
 
+mod from_target;
 mod parameters;
 mod published;
 mod rules;
