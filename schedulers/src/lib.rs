@@ -26,3 +26,4 @@ pub mod schedule;
 pub mod scheduling;
 pub mod target_file;
 pub mod timing;
+pub mod timing_of_machine;
