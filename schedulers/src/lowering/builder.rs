@@ -108,6 +108,7 @@ pub struct ProgramBuilder<'m> {
     pub(crate) busy_singletons: Vec<FileId>,
     current: usize,
     in_prologue: bool,
+    constants_here: bool,
     span: Span,
     hint: String,
     used_names: BTreeSet<String>,
@@ -157,6 +158,7 @@ impl<'m> ProgramBuilder<'m> {
             busy_singletons: Vec::new(),
             current: 0,
             in_prologue: false,
+            constants_here: false,
             span: Span::default(),
             hint: "t".to_string(),
             used_names: BTreeSet::new(),
@@ -384,6 +386,29 @@ impl<'m> ProgramBuilder<'m> {
         self.in_prologue = outer;
         self.hint = hint;
         result
+    }
+
+    /// Builds where constants belong: at the start of the entry block, or here inside [`Self::with_local_constants`].
+    pub(crate) fn where_constants_go<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> T {
+        if self.constants_here { build(self) } else { self.in_prologue(build) }
+    }
+
+    /// Builds a part whose lane constants are made where they are first needed and not kept for what comes after: for straight-line parts that need nearly all
+    /// registers, where making a constant twice is cheaper than holding it.
+    pub fn with_local_constants<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::take(&mut self.constants);
+        let was_here = std::mem::replace(&mut self.constants_here, true);
+        let result = build(self);
+        self.constants_here = was_here;
+        self.constants = outer;
+        result
+    }
+
+    /// Inside [`Self::with_local_constants`]: what was made so far is made again when it is needed next.
+    pub fn forget_local_constants(&mut self) {
+        if self.constants_here {
+            self.constants.clear();
+        }
     }
 
     fn refuse_secret_timing(&self, row: RowId, inputs: impl Iterator<Item = ValueId>) -> Lowering<()> {

@@ -200,7 +200,7 @@ impl ProgramBuilder<'_> {
             return self.emit_single_row_constant(file, single);
         }
         if let Some((op, width, a, b)) = self.combination(file, bytes, care, &table) {
-            return self.in_prologue(|builder| {
+            return self.where_constants_go(|builder| {
                 builder.set_name("constant");
                 let left = builder.constant(&a.bytes)?;
                 let right = builder.constant(&b.bytes)?;
@@ -209,7 +209,7 @@ impl ProgramBuilder<'_> {
                 Ok(builder.remember(file, &all, value, false))
             });
         }
-        self.in_prologue(|builder| {
+        self.where_constants_go(|builder| {
             builder.set_name("constant");
             let region = builder.pool_region();
             let offset = builder.pool.place(bytes);
@@ -219,7 +219,7 @@ impl ProgramBuilder<'_> {
     }
 
     fn emit_single_row_constant(&mut self, file: FileId, single: &SingleRowConstant) -> Lowering<ValueId> {
-        self.in_prologue(|builder| {
+        self.where_constants_go(|builder| {
             builder.set_name("constant");
             let results = builder.emit(&single.row, &[])?;
             let value = results.first().copied().ok_or_else(|| builder.missing("a constant with a result"))?;

@@ -9,6 +9,7 @@ pub mod builder;
 pub mod constants;
 pub mod loops;
 pub mod memory_rows;
+pub mod naturals;
 pub mod permutes;
 mod probes;
 pub mod selection;

@@ -60,7 +60,7 @@ pub fn run(machine: &Machine, program: &Program, given: &mut [Given], misalignme
         let mut jump = None;
         for instruction in &program.blocks[block].instructions {
             steps += 1;
-            assert!(steps < 1_000_000, "{} does not end", program.name);
+            assert!(steps < 50_000_000, "{} does not end", program.name);
             let row = &machine[instruction.row];
             let read = row.operands.iter().zip(&instruction.operands).filter(|(declared, _)| declared.read);
             let inputs: Vec<Value> = read

@@ -1,0 +1,81 @@
+//! Limb products: kernels on naturals and residues.
+//!
+//! The radix comes from the target's multiply-accumulate row ([`form`]); a bound for every lane proves that nothing overflows ([`columns`]). [`montgomery`] and [`product`] are
+//! the products, [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access, [`kernel`] the walk over a kernel's dataflow.
+mod columns;
+mod conversion;
+mod form;
+mod kernel;
+mod montgomery;
+mod product;
+mod scalar;
+mod select;
+mod setup;
+
+use super::builder::{Lowering, PoolAddressing, ProgramBuilder};
+use super::memory_rows::MemoryRows;
+use super::selection::Selector;
+use crate::finished::FunctionRole;
+use crate::program::Program;
+use form::NaturalForm;
+use kgen_ir::kernel::Kernel;
+use kgen_ir::types::Type;
+use std::collections::BTreeSet;
+
+/// Whether a kernel computes with naturals.
+pub fn uses_naturals(kernel: &Kernel) -> bool {
+    kernel.parameters.iter().any(|parameter| natural_bits(&parameter.ty).is_some())
+}
+
+/// Bits of a natural, modulus or residue, or of such elements of an array.
+fn natural_bits(ty: &Type) -> Option<u32> {
+    match ty {
+        Type::Natural { bits } | Type::Modulus { bits } | Type::Residue { bits, .. } => Some(*bits),
+        Type::Array { element, .. } | Type::Slice { element } => natural_bits(element),
+        Type::Bits { .. } => None,
+    }
+}
+
+/// The kernel's function, its setup where it has a modulus, and import and export of every size of natural that it takes.
+///
+/// # Errors
+/// What the machine cannot do, or what would overflow a lane.
+pub fn lower(
+    kernel: &Kernel,
+    selector: &Selector<'_>,
+    memory_rows: &MemoryRows,
+    pool: PoolAddressing,
+) -> Lowering<Vec<(FunctionRole, Program)>> {
+    let builder = |name: &str| -> Lowering<ProgramBuilder<'_>> {
+        let mut builder = ProgramBuilder::new(name, selector, memory_rows, pool)?;
+        builder.set_span(kernel.span);
+        Ok(builder)
+    };
+    let form = |builder: &ProgramBuilder<'_>, bits: u32| {
+        NaturalForm::choose(builder, bits)
+            .ok_or_else(|| builder.missing(&format!("products of naturals of {bits} bits: a multiply-accumulate of lanes")))
+    };
+    let mut functions = vec![(FunctionRole::Kernel, kernel::build(builder(&kernel.name)?, kernel)?)];
+    let moduli = kernel.parameters.iter().filter_map(|parameter| match parameter.ty {
+        Type::Modulus { bits } => Some(bits),
+        _ => None,
+    });
+    for bits in moduli.collect::<BTreeSet<u32>>() {
+        let mut setup = builder(&format!("{}_setup", kernel.name))?;
+        let form = form(&setup, bits)?;
+        setup::build(&mut setup, &form)?;
+        functions.push((FunctionRole::Setup, setup.finish()?));
+    }
+    let sizes: BTreeSet<u32> = kernel.parameters.iter().filter_map(|parameter| natural_bits(&parameter.ty)).collect();
+    for bits in &sizes {
+        let suffix = if sizes.len() == 1 { String::new() } else { format!("_{bits}") };
+        let mut import = builder(&format!("{}_import{suffix}", kernel.name))?;
+        let form = form(&import, *bits)?;
+        conversion::import(&mut import, &form)?;
+        functions.push((FunctionRole::Import, import.finish()?));
+        let mut export = builder(&format!("{}_export{suffix}", kernel.name))?;
+        conversion::export(&mut export, &form)?;
+        functions.push((FunctionRole::Export, export.finish()?));
+    }
+    Ok(functions)
+}

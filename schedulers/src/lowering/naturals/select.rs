@@ -1,0 +1,54 @@
+//! A natural chosen from a table by a secret index: the whole table is read and the wanted entry kept by masks, so that neither time nor addresses tell.
+
+use super::columns::byte_permute;
+use super::form::NaturalForm;
+use crate::lowering::builder::{Lowering, Place, ProgramBuilder};
+use crate::lowering::shapes::LaneOp;
+use crate::program::{RegionId, ValueId};
+
+/// result = table[index]; an index past the table gives entry 0.
+pub(super) fn scan(
+    builder: &mut ProgramBuilder<'_>,
+    form: &NaturalForm,
+    table: RegionId,
+    entries: u32,
+    index: ValueId,
+    result: RegionId,
+) -> Lowering<()> {
+    let lane_bits = form.lane_bits();
+    let lane_bytes = lane_bits / 8;
+    let register_bytes = form.register_bytes();
+    // Scalars reach the lanes through memory.
+    let passage = builder.frame_region("index", u64::from(register_bytes), register_bytes, true);
+    builder.store(index, lane_bytes, Place::at(passage, 0))?;
+    builder.set_name("wanted");
+    let stored = builder.load_lanes(passage, 0)?;
+    let pattern: Vec<Option<(ValueId, u32)>> = (0..form.lanes).flat_map(|_| (0..lane_bytes).map(|byte| Some((stored, byte)))).collect();
+    let wanted = byte_permute(builder, &pattern)?;
+    let one = builder.splat(lane_bits, 1)?;
+    let mut entry = builder.splat(lane_bits, 0)?;
+    let vectors = form.packed_vectors();
+    let mut kept: Vec<ValueId> = Vec::new();
+    for number in 0..entries {
+        let place = |vector: u32| u64::from((number * vectors + vector) * register_bytes);
+        if number == 0 {
+            builder.set_name("kept");
+            kept = (0..vectors).map(|vector| builder.load_lanes(table, place(vector))).collect::<Lowering<_>>()?;
+            continue;
+        }
+        builder.set_name("entry");
+        entry = builder.lane_row(LaneOp::Add, lane_bits, &[entry, one])?;
+        builder.set_name("mask");
+        let mask = builder.lane_row(LaneOp::Equal, lane_bits, &[entry, wanted])?;
+        builder.set_name("kept");
+        for (vector, kept) in kept.iter_mut().enumerate() {
+            let loaded = builder.load_lanes(table, place(vector as u32))?;
+            *kept = builder.lane_row(LaneOp::SelectBits, lane_bits, &[*kept, loaded, mask])?;
+        }
+    }
+    builder.set_name("result");
+    for (vector, value) in kept.into_iter().enumerate() {
+        builder.store_lanes(value, result, vector as u64 * u64::from(register_bytes))?;
+    }
+    Ok(())
+}
