@@ -1,6 +1,7 @@
 //! kgen-emitters: from finished functions to text. One file per output form in `forms/`; skeletons of assembly and HTML in `templates/`.
 //!
 //! Forms only print: whatever they get has passed `check` and `replay`, and a form that finds something it cannot say returns an error instead of text.
+mod assembly;
 pub mod forms;
 mod header;
 mod interface;

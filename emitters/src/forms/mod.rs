@@ -2,8 +2,10 @@
 
 use crate::{Artifact, EmitError, Request};
 
+mod gas;
 mod json;
 mod report;
+mod rust_asm;
 mod stages;
 
 /// An output form.
@@ -32,8 +34,16 @@ pub trait Form: Sync {
 }
 
 /// All forms, in the order of help.
-pub const FORMS: &[&dyn Form] =
-    &[&report::Report, &json::Json, &stages::Stage::Kernel, &stages::Stage::Program, &stages::Stage::Schedule, &stages::Stage::Allocation];
+pub const FORMS: &[&dyn Form] = &[
+    &rust_asm::RustAsm,
+    &gas::Gas,
+    &report::Report,
+    &json::Json,
+    &stages::Stage::Kernel,
+    &stages::Stage::Program,
+    &stages::Stage::Schedule,
+    &stages::Stage::Allocation,
+];
 
 /// The form of this name that the machine has; its first one where no name is given.
 ///
