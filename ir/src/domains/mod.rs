@@ -1,10 +1,13 @@
 //! The domains over which bodies are evaluated ([`crate::evaluate`]).
+pub mod affine;
+pub mod bit_level;
 pub mod compiled;
 pub mod concrete;
 pub mod interval;
 mod lane;
 pub mod memory;
 pub mod provenance;
+pub mod taint;
 
 use crate::body::Op;
 use crate::evaluate::Context;

@@ -23,6 +23,7 @@ proptest! {
                 let expected = match source {
                     BitSource::Constant(value) => *value,
                     BitSource::Input { input, bit } => registers[*input as usize].bit(*bit),
+                    BitSource::Inverted { input, bit } => !registers[*input as usize].bit(*bit),
                     BitSource::Unknown => continue,
                 };
                 let actual = actual.extract(bit as u32, 1);
