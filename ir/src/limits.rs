@@ -21,9 +21,9 @@ pub const NATURAL_BITS: u32 = 1 << 16;
 /// Elements of an array.
 pub const ARRAY_ELEMENTS: u32 = 1 << 16;
 /// Nodes of one body while it is made, dead ones included.
-pub const BODY_NODES: usize = 1 << 20;
+pub const BODY_NODES: usize = 1 << 18;
 /// Rounds of `for`, comprehensions and folds in one kernel, function or constant, inlined ones included.
-pub const UNROLLED_ROUNDS: usize = 1 << 21;
+pub const UNROLLED_ROUNDS: usize = 1 << 19;
 /// Functions inlined in one another.
 pub const CALL_DEPTH: usize = 64;
 /// Errors reported for one text; the rest would be noise.

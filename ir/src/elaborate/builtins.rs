@@ -471,7 +471,13 @@ impl Elaborator {
 
     fn canonical(&mut self, arguments: &[Expression], hint: Option<&Type>, span: Span) -> Option<Value> {
         let value = self.spanned(&arguments[0], hint)?;
-        let node = self.settle(&value.0, value.1)?;
+        let node = match (&value.0, hint) {
+            (Value::Number(_), Some(ty @ Type::Residue { .. })) => {
+                let asker = Asker { span, text: format!("this is {}", self.type_name(ty)) };
+                self.coerce(&value.0, ty, value.1, &asker)?
+            }
+            _ => self.settle(&value.0, value.1)?,
+        };
         let ty = self.ty(node);
         let Type::Residue { modulus, .. } = ty else {
             let name = self.type_name(&ty);

@@ -92,6 +92,7 @@ impl Elaborator {
             let mut types = elaborator.signature_types(moduli, &written);
             let result = types.pop().flatten();
             for (place, ((name, _), ty)) in item.parameters.iter().zip(types).enumerate() {
+                elaborator.may_bind(name);
                 if let Some(previous) = elaborator.frame_ref().find(&name.text) {
                     let first = previous.span;
                     elaborator.report(

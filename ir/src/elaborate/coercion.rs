@@ -1,7 +1,7 @@
 //! Giving untyped values the type that their place asks for, and comparing types.
 
-use super::Elaborator;
 use super::value::{Value, shape};
+use super::{Elaborator, Setting};
 use crate::bits::Bits;
 use crate::body::{NodeHandle, Op};
 use crate::diagnostic::Diagnostic;
@@ -105,7 +105,9 @@ impl Elaborator {
             .label(asker.span, asker.text.clone());
         if let (Some(Type::Bits { width, lanes }), Type::Bits { width: wanted_width, lanes: wanted_lanes }) = (self.type_of(value), ty) {
             if width * lanes == wanted_width * wanted_lanes && width % 8 == 0 && wanted_width % 8 == 0 {
-                diagnostic = diagnostic.help(format!("to see the same bytes otherwise, use a view: `.be{wanted_width}x{wanted_lanes}`"));
+                let order = if matches!(self.setting, Setting::Row(_)) { "u" } else { "be" };
+                let lanes = if *wanted_lanes == 1 { String::new() } else { format!("x{wanted_lanes}") };
+                diagnostic = diagnostic.help(format!("to see the same bytes otherwise, use a view: `.{order}{wanted_width}{lanes}`"));
             } else if lanes == *wanted_lanes && width < *wanted_width {
                 diagnostic = diagnostic.help(format!("widen it: `zext(…, {wanted_width})` or `sext(…, {wanted_width})`"));
             } else if lanes == *wanted_lanes {

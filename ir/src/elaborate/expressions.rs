@@ -32,12 +32,12 @@ impl Elaborator {
             ExpressionKind::Name(name) => self.read_name(name, span),
             ExpressionKind::List(items) => {
                 let element = element_hint(hint);
-                Value::List(items.iter().map(|item| self.expression(item, element.as_ref())).collect())
+                list(items.iter().map(|item| self.expression(item, element.as_ref())).collect())
             }
             ExpressionKind::Comprehension { variable, range, body } => {
                 let element = element_hint(hint);
                 let values = self.rounds(variable, range, body, element.as_ref());
-                values.map_or(Value::Poison, |values| Value::List(values.into_iter().map(|(value, _)| value).collect()))
+                values.map_or(Value::Poison, |values| list(values.into_iter().map(|(value, _)| value).collect()))
             }
             ExpressionKind::Fold { fold, variable, range, body } => match self.rounds(variable, range, body, hint) {
                 Some(values) => self.fold(*fold, &values, hint, span),
@@ -152,7 +152,7 @@ impl Elaborator {
         let (start, end) = self.range(range)?;
         let span = range.start.span.join(range.end.span);
         match (&end - &start).to_i64() {
-            Some(count @ 0..) if count as usize <= limits::UNROLLED_ROUNDS => Some((start, count as u32)),
+            Some(count @ 0..) if usize::try_from(count).is_ok_and(|count| count <= limits::UNROLLED_ROUNDS) => Some((start, count as u32)),
             Some(i64::MIN..0) => {
                 self.report(
                     Diagnostic::error("out-of-range", span, format!("the range runs backwards, from {start} to {end}"))
@@ -170,6 +170,7 @@ impl Elaborator {
     /// The values of an expression over a constant range.
     fn rounds(&mut self, variable: &Name, range: &Range, body: &Expression, hint: Option<&Type>) -> Option<Vec<Spanned>> {
         let (start, count) = self.round_count(range)?;
+        self.may_bind(variable);
         self.frame().push();
         let mut values = Vec::with_capacity(count as usize);
         let errors = self.diagnostics.len();
@@ -207,6 +208,11 @@ impl Elaborator {
             values => self.nary(op, values, hint, span),
         }
     }
+}
+
+/// A list, unless an item of it was reported.
+fn list(items: Vec<Value>) -> Value {
+    if items.iter().any(|item| matches!(item, Value::Poison)) { Value::Poison } else { Value::List(items.into()) }
 }
 
 /// The type that a place wants for the items of a list.

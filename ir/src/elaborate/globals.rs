@@ -110,6 +110,18 @@ pub fn is_reserved(name: &str) -> bool {
 }
 
 impl Elaborator {
+    /// Checks a name about to be bound inside of an item; `false` after an error.
+    pub fn may_bind(&mut self, name: &Name) -> bool {
+        let reserved = split_bits_type(&name.text).is_some() || STATEMENT_WORDS.contains(&name.text.as_str());
+        if reserved {
+            self.report(
+                Diagnostic::error("reserved-name", name.span, format!("`{}` is part of the language and cannot be bound", name.text))
+                    .help("choose another name"),
+            );
+        }
+        !reserved
+    }
+
     /// Checks a name about to be declared; `false` after an error.
     pub fn declare(&mut self, name: &Name) -> bool {
         if is_reserved(&name.text) {

@@ -143,6 +143,7 @@ impl Elaborator {
         let mut first: IndexMap<&str, (u32, Span)> = IndexMap::new();
         for (place, parameter) in item.parameters.iter().enumerate() {
             let name = &parameter.name;
+            self.may_bind(name);
             if item.result.is_some() && name.text == RESULT {
                 self.report(
                     Diagnostic::error("duplicate-name", name.span, "`result` names the result of this kernel")
@@ -240,7 +241,8 @@ impl Elaborator {
                     _ => {
                         let mut diagnostic =
                             Diagnostic::error("unknown-name", name.span, format!("no other parameter is called `{}`", name.text));
-                        diagnostic.help = super::suggestion(&name.text, names.keys().copied());
+                        let others = names.iter().filter(|(_, (other, _))| *other != place).map(|(name, _)| *name);
+                        diagnostic.help = super::suggestion(&name.text, others);
                         self.report(diagnostic);
                         None
                     }

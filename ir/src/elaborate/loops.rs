@@ -116,6 +116,8 @@ impl Elaborator {
         if self.kernels_only("loop", span) {
             return;
         }
+        let errors = self.errors();
+        self.may_bind(variable);
         self.as_zero(&range.start);
         let count = match self.expression(&range.end, None) {
             Value::Number(number) => self.count_constant(&number, range.end.span),
@@ -181,7 +183,7 @@ impl Elaborator {
         }
         let complete = outputs.len() == carried.len();
         let (inner, captured) = self.close_body(outputs);
-        if carried.is_empty() && inner.effects.is_empty() {
+        if carried.is_empty() && inner.effects.is_empty() && self.errors() == errors {
             self.report(
                 Diagnostic::error("loop-without-effect", span, "this loop changes nothing")
                     .help("a loop rebinds names that were bound before it: `s = …` before, `s = …` inside"),
@@ -221,12 +223,14 @@ impl Elaborator {
         if self.kernels_only("map", span) {
             return;
         }
+        let errors = self.errors();
         let mut assigned = IndexMap::new();
         self.assigned_names(body, &mut assigned);
         let mut slices = Vec::new();
         let mut elements = Vec::new();
         let mut written: Vec<(u32, Carried)> = Vec::new();
         for (element, slice) in bindings {
+            self.may_bind(element);
             let Some((node, element_type, unreadable)) = self.slice_operand(slice) else { continue };
             let place = assigned.shift_remove(&element.text);
             if let Some(place) = place {
@@ -287,7 +291,7 @@ impl Elaborator {
         }
         let complete = outputs.len() == written.len();
         let (inner, captured) = self.close_body(outputs);
-        if written.is_empty() && inner.effects.is_empty() {
+        if written.is_empty() && inner.effects.is_empty() && self.errors() == errors {
             self.report(
                 Diagnostic::error("loop-without-effect", span, "this map changes nothing")
                     .help("assign the name of an element: it is written to its slice"),

@@ -93,11 +93,7 @@ impl Elaborator {
 
     fn assign(&mut self, target: &Name, view: Option<&View>, index: Option<&Expression>, value: &Expression, span: Span) {
         let name = &target.text;
-        if crate::syntax::split_bits_type(name).is_some() {
-            self.report(
-                Diagnostic::error("reserved-name", target.span, format!("`{name}` is a type and cannot be bound"))
-                    .help("choose another name"),
-            );
+        if !self.may_bind(target) {
             return;
         }
         let wanted = self.wanted(name);
@@ -148,13 +144,13 @@ impl Elaborator {
             diagnostic.help = suggestion(&target.text, names.iter().map(String::as_str)).or(Some("assign it without a view".to_owned()));
             return self.report(diagnostic);
         };
-        let asker = Asker { span: view.span, text: format!("the view is {}", self.type_name(&seen)) };
-        let value = self.expression_as(value, &seen, &asker);
         let Some((width, lanes)) =
             shape(&whole).filter(|(width, lanes)| width % 8 == 0 && view.width % 8 == 0 && width * lanes == view.width * view.lanes)
         else {
             return self.view_mismatch(&whole, &seen, view.span);
         };
+        let asker = Asker { span: view.span, text: format!("the view is {}", self.type_name(&seen)) };
+        let value = self.expression_as(value, &seen, &asker);
         let Some(order) = self.view_order(width, view) else { return Value::Poison };
         match value {
             Some(node) => self.push(Op::Reinterpret(node, order), Type::vector(width, lanes), span),
@@ -225,6 +221,7 @@ impl Elaborator {
 
     fn unrolled(&mut self, variable: &Name, range: &Range, body: &Block) {
         let Some((start, count)) = self.round_count(range) else { return };
+        self.may_bind(variable);
         let errors = self.diagnostics.len();
         for round in 0..count {
             if !self.count_round(variable.span) {

@@ -8,5 +8,5 @@ pub mod token;
 pub use parser::{Parsed, parse_statements, parse_unit, split_bits_type};
 pub use printer::{format, print, print_with_parameters};
 
-/// Words that start a statement or a fold: they are no keywords elsewhere, but nothing may be bound to them.
-pub const STATEMENT_WORDS: [&str; 9] = ["loop", "map", "store", "branch", "forbidden", "sum", "xor", "and", "or"];
+/// Words that start a statement: they are no keywords elsewhere, but nothing may be bound to them.
+pub const STATEMENT_WORDS: [&str; 5] = ["loop", "map", "store", "branch", "forbidden"];

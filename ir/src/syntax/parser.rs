@@ -40,6 +40,11 @@ pub fn parse_statements(text: &str, offset: usize) -> Parsed<Block> {
     })
 }
 
+const STATEMENT_END: &str = "the end of the statement";
+const TEXT_END: &str = "the end of the text";
+/// Whatever continues an expression, for messages.
+const CONTINUATION: &str = "an operator";
+
 type Outcome<'a, T> = (Option<T>, Vec<Rich<'a, Token<'a>, SimpleSpan>>);
 
 fn run<T: Default>(text: &str, offset: usize, parse: impl for<'a> Fn(TokenInput<'a>) -> Outcome<'a, T>) -> Parsed<T> {
@@ -48,7 +53,11 @@ fn run<T: Default>(text: &str, offset: usize, parse: impl for<'a> Fn(TokenInput<
     let end = SimpleSpan::from(offset + text.len()..offset + text.len());
     let (tree, errors) = parse(tokens.as_slice().split_token_span(end));
     let mut diagnostics = lexed.diagnostics;
-    diagnostics.extend(errors.iter().map(|error| syntax_error(text, offset, error)));
+    // Where characters are missing from a line, what the parser says of it misleads.
+    let line = |span: Span| text[..(span.start as usize - offset).min(text.len())].matches('\n').count();
+    let broken: Vec<usize> =
+        diagnostics.iter().filter(|diagnostic| diagnostic.rule == "unknown-character").map(|diagnostic| line(diagnostic.span)).collect();
+    diagnostics.extend(errors.iter().map(|error| syntax_error(text, offset, error)).filter(|error| !broken.contains(&line(error.span))));
     Parsed { tree: tree.unwrap_or_default(), comments: lexed.comments, diagnostics }
 }
 
@@ -59,7 +68,9 @@ fn place(extra: &mut Extra<'_, '_>) -> Span {
 fn syntax_error(text: &str, offset: usize, error: &Rich<'_, Token<'_>, SimpleSpan>) -> Diagnostic {
     let mut span = Span::new(error.span().into_range());
     // The end of a statement has no text of its own; a newline's span would draw nothing.
-    if matches!(error.found(), Some(Token::Newline)) || error.found().is_none() {
+    let at_end =
+        matches!(error.reason(), RichReason::ExpectedFound { found, .. } if found.as_deref().is_none_or(|token| *token == Token::Newline));
+    if at_end {
         let before = text[..(span.start as usize).saturating_sub(offset).min(text.len())].trim_end().len() + offset;
         span = Span { start: before as u32, end: before as u32 };
     }
@@ -71,13 +82,17 @@ fn syntax_error(text: &str, offset: usize, error: &Rich<'_, Token<'_>, SimpleSpa
                 .filter_map(|pattern| match pattern {
                     RichPattern::Token(token) => Some(token.to_string()),
                     RichPattern::Label(label) => Some(label.to_string()),
-                    RichPattern::EndOfInput => Some("the end of the text".to_owned()),
+                    RichPattern::EndOfInput => Some(TEXT_END.to_owned()),
                     _ => None,
                 })
                 .collect();
             names.sort();
             names.dedup();
-            let found = found.as_ref().map_or("the end of the text".to_owned(), |token| token.to_string());
+            // What may follow a whole statement goes without saying where the statement may end.
+            if names.iter().any(|name| name == STATEMENT_END) {
+                names.retain(|name| !["`}`", TEXT_END].contains(&name.as_str()));
+            }
+            let found = found.as_ref().map_or(TEXT_END.to_owned(), |token| token.to_string());
             match names.as_slice() {
                 [] => format!("{found} is not expected here"),
                 [only] => format!("expected {only}, found {found}"),
@@ -112,7 +127,7 @@ fn kernel_name<'a>() -> Rule<'a, Name> {
 }
 
 fn separator<'a>() -> Rule<'a, ()> {
-    just(Token::Newline).or(just(Token::Semicolon)).ignored().labelled("the end of the statement").boxed()
+    just(Token::Newline).or(just(Token::Semicolon)).ignored().labelled(STATEMENT_END).boxed()
 }
 
 /// `u32`, `u32x4`: width and lanes; what does not fit 32 bits saturates and is refused by the limits.
@@ -171,7 +186,7 @@ fn operator<'a>(precedence: u8) -> Rule<'a, Operator> {
         Token::Remainder => Operator::Remainder,
     }
     .filter(move |operator: &Operator| operator.precedence() == precedence)
-    .labelled("an operator")
+    .labelled(CONTINUATION)
     .boxed()
 }
 
@@ -219,7 +234,7 @@ fn primary<'a>(expression: Rule<'a, Expression>) -> Rule<'a, Expression> {
     .then(counted().delimited_by(token(Token::LeftParenthesis), token(Token::RightParenthesis)))
     .map(|(fold, ((variable, range), body))| ExpressionKind::Fold { fold, variable, range, body });
     let items = expression.clone().separated_by(token(Token::Comma)).allow_trailing().collect::<Vec<_>>();
-    let arguments = items.clone().delimited_by(token(Token::LeftParenthesis), token(Token::RightParenthesis));
+    let arguments = items.clone().delimited_by(token(Token::LeftParenthesis), token(Token::RightParenthesis)).labelled(CONTINUATION);
     let call = kernel_name().then(arguments).map(|(function, arguments)| ExpressionKind::Call { function, arguments });
     let comprehension = counted().map(|((variable, range), body)| ExpressionKind::Comprehension { variable, range, body });
     let list = comprehension.or(items.map(ExpressionKind::List)).delimited_by(token(Token::LeftBracket), token(Token::RightBracket));
@@ -240,7 +255,7 @@ fn postfix<'a>(expression: Rule<'a, Expression>) -> Rule<'a, Expression> {
             Some(end) => StepKind::Slice(Range { start: Box::new(start), end: Box::new(end) }),
             None => StepKind::Index(start),
         });
-    let step = index.or(view().map(StepKind::View)).map_with(|kind, extra| Step { kind, span: place(extra) });
+    let step = index.or(view().map(StepKind::View)).map_with(|kind, extra| Step { kind, span: place(extra) }).labelled(CONTINUATION);
     primary(expression)
         .then(step.repeated().collect::<Vec<_>>())
         .map(|(base, steps)| match steps.last() {
@@ -266,6 +281,7 @@ fn levels<'a>(expression: Rule<'a, Expression>) -> (Rule<'a, Expression>, Rule<'
                 Expression { kind: ExpressionKind::Not(Box::new(operand)), span }
             })
         })
+        .labelled("an expression")
         .boxed();
     let sum = chain(chain(prefixed, Operator::Multiply.precedence()), Operator::Add.precedence());
     let whole = (0..Operator::Add.precedence()).rev().fold(sum.clone(), chain);

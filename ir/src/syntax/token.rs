@@ -334,6 +334,9 @@ fn scan<'src>(text: &'src str, offset: usize, result: &mut Tokens<'src>) -> Vec<
                     Diagnostic::error("limit", span, format!("a name of {} bytes, more than {}", name.len(), limits::NAME_BYTES))
                         .help("shorten it: names become identifiers of every output form"),
                 );
+                // The rest is dropped, so that further messages stay readable.
+                raw.push((Token::Name(&name[..limits::NAME_BYTES]), span));
+                continue;
             }
             Token::Number(digits) if digits.len() > limits::NUMBER_DIGITS => {
                 result.diagnostics.push(Diagnostic::error(
