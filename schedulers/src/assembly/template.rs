@@ -104,11 +104,13 @@ impl Template {
                 }
                 Piece::Unit => {
                     at = skip_space(text, at);
-                    let length = identifier_length(&text[at..]);
-                    let named = row.timing.units.iter().find(|unit| machine[**unit].name == text[at..at + length]);
-                    let Some(named) = named else { return Err(Mismatch { at, expected: "a unit of this instruction".to_owned() }) };
+                    // The longest, since one unit's name may begin another's.
+                    let fitting = row.timing.units.iter().filter(|unit| text[at..].starts_with(machine[**unit].name.as_str()));
+                    let Some(named) = fitting.max_by_key(|unit| machine[**unit].name.len()) else {
+                        return Err(Mismatch { at, expected: "a unit of this instruction".to_owned() });
+                    };
                     unit = Some(*named);
-                    at += length;
+                    at += machine[*named].name.len();
                 }
             }
         }

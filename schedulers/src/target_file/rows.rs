@@ -109,6 +109,10 @@ fn row(entry: &Entry, cursor: &mut Cursor<'_>, name: String, span: Span, machine
             for handle in handles {
                 body.nodes[handle].span = back(body.nodes[handle].span);
             }
+            // Ports are declared by the operands of the header, not in the meaning.
+            for port in body.inputs.iter_mut().chain(body.outputs.iter_mut().map(|(port, _)| port)) {
+                port.span = span;
+            }
             for effect in &mut body.effects {
                 if let Effect::Forbidden { span, .. } = effect {
                     *span = back(*span);
