@@ -1,13 +1,23 @@
 //! The command `kgen`.
 
+mod command;
 mod messages;
 mod options;
 mod output;
 
 use clap::Parser;
+use options::Command;
+use std::process::ExitCode;
 
-fn main() {
+fn main() -> ExitCode {
     let cli = options::Cli::parse();
     let messages = messages::Messages::new(cli.message_format, cli.color);
-    messages.plain("unfinished", "not yet", None);
+    let code = match &cli.command {
+        Command::Emit(arguments) => command::emit::emit(messages, arguments, None),
+        Command::Schedule(arguments) => command::emit::emit(messages, arguments, Some("report")),
+        Command::Check(arguments) => command::emit::check(messages, arguments),
+        Command::Targets { target } => command::targets::targets(messages, target.as_deref()),
+        Command::Time(_) | Command::Explain { .. } => 2,
+    };
+    ExitCode::from(code)
 }

@@ -40,7 +40,9 @@ pub(crate) fn lines(
     let code = code_of(form, function)?;
     let mut lines = Vec::with_capacity(code.instructions.len() + code.labels.len());
     for (index, instruction) in code.instructions.iter().enumerate() {
-        lines.extend(code.labels.iter().filter(|(_, place)| *place == index).map(|(name, _)| Line::Label(name.clone())));
+        // The function's own label is the form's affair.
+        let here = code.labels.iter().filter(|(name, place)| *place == index && *name != function.program.name);
+        lines.extend(here.map(|(name, _)| Line::Label(name.clone())));
         let mut written = instruction.clone();
         for operand in &mut written.operands {
             match operand {

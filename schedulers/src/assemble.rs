@@ -64,6 +64,7 @@ pub fn assemble(
     read_assembly: &AssemblyReader<'_>,
 ) -> Result<Code, AssembleError> {
     let mut assembler = Assembler { program, machine, allocation, bundled: Resources::of(machine).bundled, code: Code::default() };
+    assembler.label(program.name.clone());
     if let Some(abi) = &machine.abi {
         assembler.frame_steps(&abi.prologue, read_assembly)?;
     }

@@ -289,11 +289,7 @@ impl Walk {
     }
 
     fn rounds(&mut self, builder: &mut ProgramBuilder<'_>, count: ValueId, body: &Body, carried: &[Home], inner: &[Home]) -> Lowering<()> {
-        let counted = body.nodes.iter().any(|(_, node)| node.op == Op::Input(0));
-        if counted {
-            return Err(self.unsupported(builder, "a loop on naturals that reads its counter"));
-        }
-        // Input 0 is the counter.
+        // Input 0 is the counter, which no operation on naturals reads.
         let homes: Vec<Home> = std::iter::once(Home::Scalar(count)).chain(inner.iter().copied()).collect();
         // Next values are written over the current ones: with several carried values they wait in scratch until all of them are there.
         let next: Vec<Home> = match carried {

@@ -1,0 +1,501 @@
+//! Replay: the scheduled, allocated code is executed by its rows' meanings and compared with the interpreter of the kernel, on fixed edges and seeded random inputs,
+//! setup functions included. It uses the language, the machine and the stages' products, and nothing of the searches.
+
+use crate::call::{CallArgument, CallError, call};
+use crate::code::{Code, CodeOperand};
+use crate::execute::Step;
+use crate::finished::FunctionRole;
+use crate::layout;
+use crate::machine::Machine;
+use crate::program::{Layout, MontgomeryForm, Program, ProgramParameterKind};
+use crate::random::Words;
+use kgen_ir::answers::compare_results;
+use kgen_ir::bits::Bits;
+use kgen_ir::body::Op;
+use kgen_ir::interpret::{Argument, InterpretError, Interpretation, interpret};
+use kgen_ir::kernel::{Direction, Kernel};
+use kgen_ir::natural::MontgomeryRadix;
+use kgen_ir::types::{ByteOrder, Type};
+use num_bigint::{BigInt, BigUint};
+use num_traits::One;
+
+/// A function to replay.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayFunction<'a> {
+    /// What for.
+    pub role: FunctionRole,
+    /// Its program, for parameters and layouts.
+    pub program: &'a Program,
+    /// Its code, best read back from text.
+    pub code: &'a Code,
+}
+
+/// How much to replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Settings of the setup parameters.
+    pub setups: u32,
+    /// Inputs for each of them.
+    pub inputs: u32,
+}
+
+/// What a replay did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Inputs compared.
+    pub inputs: u32,
+    /// For each function in the order given, steps of runs for the timing simulation: of a kernel with a loop count, one round and two rounds.
+    pub runs: Vec<Vec<Vec<Step>>>,
+}
+
+/// Why a replay failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// The code could not be run, or broke the calling convention.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// A result is not the interpreter's.
+    #[error("`{function}`: `{place}` is {actual}, the interpreter says {expected} (input {input})")]
+    Differs {
+        /// The function.
+        function: String,
+        /// The parameter, with indices.
+        place: String,
+        /// Wanted.
+        expected: String,
+        /// Got.
+        actual: String,
+        /// Number of the input.
+        input: u32,
+    },
+    /// The kernel has no meaning for any input that was tried.
+    #[error("`{kernel}` has no meaning for the inputs tried: {reason}")]
+    NoMeaning {
+        /// The kernel.
+        kernel: String,
+        /// The interpreter's word.
+        reason: String,
+    },
+    /// A value cannot be written in its parameter's layout.
+    #[error("`{function}`: a value does not fit the layout of `{parameter}`")]
+    Layout {
+        /// The function.
+        function: String,
+        /// The parameter.
+        parameter: String,
+    },
+}
+
+/// Results of setup functions already run in this process: the same code on the same bytes gives the same bytes.
+#[derive(Debug, Default)]
+pub struct SetupCache {
+    entries: Vec<(Code, Vec<u8>, Vec<u8>, Vec<Step>)>,
+}
+
+/// Rounds given to a run-time loop at most: enough to go around, and none.
+const ROUNDS: u64 = 4;
+
+/// Runs a kernel's functions and compares.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub fn replay(
+    machine: &Machine,
+    kernel: &Kernel,
+    functions: &[ReplayFunction<'_>],
+    options: ReplayOptions,
+    cache: &mut SetupCache,
+) -> Result<Replayed, ReplayError> {
+    let mut replayed = Replayed { inputs: 0, runs: vec![Vec::new(); functions.len()] };
+    let mut refused = None;
+    for setup in 0..options.setups {
+        let mut words = Words(u64::from(setup).wrapping_mul(0x1000_0001));
+        for input in 0..options.inputs {
+            for (number, function) in functions.iter().enumerate() {
+                match function.role {
+                    FunctionRole::Kernel => {
+                        let number_of_input = setup * options.inputs + input;
+                        let outcome = Replay { machine, kernel, functions, setup, cache: &mut *cache }.kernel(*function, input, &mut words);
+                        match outcome {
+                            Ok(steps) => {
+                                replayed.inputs += 1;
+                                let runs = &mut replayed.runs[number];
+                                if runs.len() < 2 && number_of_input < 2 {
+                                    runs.push(steps);
+                                }
+                            }
+                            Err(ReplayError::NoMeaning { reason, .. }) => refused = Some(reason),
+                            Err(ReplayError::Differs { function, place, expected, actual, .. }) => {
+                                return Err(ReplayError::Differs { function, place, expected, actual, input: number_of_input });
+                            }
+                            Err(error) => return Err(error),
+                        }
+                    }
+                    FunctionRole::Import | FunctionRole::Export if setup == 0 => {
+                        let steps = conversion(machine, *function, input, &mut words)?;
+                        if input == 0 {
+                            replayed.runs[number].push(steps);
+                        }
+                    }
+                    FunctionRole::Import | FunctionRole::Export | FunctionRole::Setup => {}
+                }
+            }
+        }
+    }
+    for (number, function) in functions.iter().enumerate().filter(|(_, function)| function.role == FunctionRole::Setup) {
+        let found = cache.entries.iter().find(|(code, ..)| same_code(code, function.code));
+        replayed.runs[number].extend(found.map(|(.., steps)| steps.clone()));
+    }
+    match (replayed.inputs, refused) {
+        (0, Some(reason)) => Err(ReplayError::NoMeaning { kernel: kernel.name.clone(), reason }),
+        _ => Ok(replayed),
+    }
+}
+
+struct Replay<'a, 'c> {
+    machine: &'a Machine,
+    kernel: &'a Kernel,
+    functions: &'a [ReplayFunction<'a>],
+    setup: u32,
+    cache: &'c mut SetupCache,
+}
+
+impl Replay<'_, '_> {
+    fn kernel(&mut self, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
+        let kernel = self.kernel;
+        let montgomery = function.program.montgomery;
+        // Setup parameters keep their values over the inputs of one setting.
+        let mut setup_words = Words(0x5e70 + u64::from(self.setup));
+        let mut values: Vec<Argument> = Vec::new();
+        for (index, parameter) in kernel.parameters.iter().enumerate() {
+            let words = if parameter.setup { &mut setup_words } else { &mut *words };
+            let edge = if parameter.setup { self.setup } else { input };
+            let value = self.value(index, &parameter.ty, edge, montgomery, &values, words);
+            values.push(value);
+        }
+        let read: Vec<Argument> =
+            kernel.parameters.iter().zip(&values).filter(|(parameter, _)| parameter.is_input()).map(|(_, value)| value.clone()).collect();
+        let radix = match (montgomery, self.modulus_bits()) {
+            (Some(form), Some(bits)) => MontgomeryRadix::one().with(bits, form.radix_bits),
+            _ => MontgomeryRadix::one(),
+        };
+        let expected = interpret(kernel, &read, &Interpretation { montgomery_radix: radix }).map_err(|error| self.no_meaning(&error))?;
+        let mut arguments = Vec::with_capacity(values.len());
+        for ((parameter, declared), value) in kernel.parameters.iter().zip(&function.program.parameters).zip(&values) {
+            arguments.push(match declared.kind {
+                ProgramParameterKind::Scalar { .. } => CallArgument::Scalar(scalar(value)),
+                ProgramParameterKind::Pointer { region, .. } => {
+                    let layout = &function.program.layouts[region.0 as usize];
+                    let bytes = function.program[region].bytes;
+                    if parameter.direction == Direction::Out {
+                        CallArgument::Undefined(bytes.unwrap_or(0) as usize)
+                    } else if let Layout::SetupBlock { .. } = layout {
+                        CallArgument::Region(self.setup_block(value)?)
+                    } else {
+                        let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: parameter.name.clone() };
+                        CallArgument::Region(encode(layout, &parameter.ty, value, self.machine.byte_order, words).ok_or_else(unfit)?)
+                    }
+                }
+            });
+        }
+        let called = call(self.machine, function.program, function.code, &arguments, words.word())?;
+        let mut actual = Vec::new();
+        for (index, parameter) in kernel.parameters.iter().enumerate().filter(|(_, parameter)| parameter.direction != Direction::In) {
+            let ProgramParameterKind::Pointer { region, .. } = function.program.parameters[index].kind else { continue };
+            let layout = &function.program.layouts[region.0 as usize];
+            let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: parameter.name.clone() };
+            actual.push(decode(layout, &parameter.ty, &called.regions[index], self.machine.byte_order).ok_or_else(unfit)?);
+        }
+        let bound = montgomery.map_or(1, |form| form.bound);
+        match compare_results(kernel, &read, &expected, &actual, bound).into_iter().next() {
+            None => Ok(called.steps),
+            Some(difference) => Err(ReplayError::Differs {
+                function: function.program.name.clone(),
+                place: difference.place,
+                expected: format!("{:x?}", difference.expected),
+                actual: format!("{:x?}", difference.actual),
+                input,
+            }),
+        }
+    }
+
+    fn no_meaning(&self, error: &InterpretError) -> ReplayError {
+        ReplayError::NoMeaning { kernel: self.kernel.name.clone(), reason: error.to_string() }
+    }
+
+    fn modulus_bits(&self) -> Option<u32> {
+        self.kernel.parameters.iter().find_map(|parameter| match parameter.ty {
+            Type::Modulus { bits } => Some(bits),
+            _ => None,
+        })
+    }
+
+    /// A value for a parameter: the edges first, then at random.
+    fn value(
+        &self,
+        index: usize,
+        ty: &Type,
+        edge: u32,
+        montgomery: Option<MontgomeryForm>,
+        before: &[Argument],
+        words: &mut Words,
+    ) -> Argument {
+        match ty {
+            Type::Bits { width, lanes: 1 } => {
+                let value = match self.scalar_limit(index) {
+                    // The first runs go around once and twice, for the timing simulation.
+                    Some(ScalarUse::Count) => u64::from(edge).wrapping_add(1) % ROUNDS,
+                    Some(ScalarUse::Index(entries)) => {
+                        [0, entries.saturating_sub(1)].get(edge as usize).copied().unwrap_or_else(|| words.word() % entries.max(1))
+                    }
+                    None => match edge {
+                        0 => 0,
+                        1 => u64::MAX,
+                        _ => words.word(),
+                    },
+                };
+                Argument::Bits(if *width > 64 { random_bits(*width, edge, words) } else { Bits::from_u64(*width, value) })
+            }
+            Type::Bits { width, lanes } => Argument::Bits(random_bits(width * lanes, edge, words)),
+            Type::Natural { bits } => Argument::Integer(integer(&(BigUint::one() << *bits), edge, words)),
+            Type::Modulus { bits } => {
+                let top = BigUint::one() << *bits;
+                Argument::Integer(match edge {
+                    // A full-size modulus first, since it is what users have; then the greatest and a small one.
+                    0 => below(&(&top >> 1u32), words) | BigUint::one() | (&top >> 1u32),
+                    1 => &top - 1u32,
+                    2 => BigUint::from(3u32),
+                    _ => below(&top, words) | BigUint::one(),
+                })
+            }
+            Type::Residue { modulus, .. } => {
+                let bound = montgomery.map_or(1, |form| form.bound);
+                let limit = match before.get(*modulus as usize) {
+                    Some(Argument::Integer(modulus)) => modulus * bound,
+                    _ => BigUint::one(),
+                };
+                Argument::Integer(integer(&limit, edge, words))
+            }
+            Type::Array { element, length } => {
+                Argument::List((0..*length).map(|_| self.value(usize::MAX, element, edge + 2, montgomery, before, words)).collect())
+            }
+            Type::Slice { element } => {
+                Argument::List((0..edge % 10).map(|_| self.value(usize::MAX, element, edge + 2, montgomery, before, words)).collect())
+            }
+        }
+    }
+
+    fn scalar_limit(&self, parameter: usize) -> Option<ScalarUse> {
+        let kernel = self.kernel;
+        let input = kernel.parameters.get(..parameter)?.iter().filter(|parameter| parameter.is_input()).count() as u32;
+        let is_input = |handle: kgen_ir::body::NodeHandle| kernel.body.nodes[handle].op == Op::Input(input);
+        kernel.body.nodes.iter().find_map(|(_, node)| match &node.op {
+            Op::Loop { count, .. } if is_input(*count) => Some(ScalarUse::Count),
+            Op::Element { array, index } if is_input(*index) => match &kernel.body.nodes[*array].ty {
+                Type::Array { length, .. } => Some(ScalarUse::Index(u64::from(*length))),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The block that the setup function makes of a modulus.
+    fn setup_block(&mut self, value: &Argument) -> Result<Vec<u8>, ReplayError> {
+        let function = self.functions.iter().find(|function| function.role == FunctionRole::Setup);
+        let function =
+            *function.ok_or_else(|| ReplayError::Layout { function: self.kernel.name.clone(), parameter: "setup".to_owned() })?;
+        let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: "modulus".to_owned() };
+        let given = match (value, function.program.layouts.get(1)) {
+            (Argument::Integer(modulus), Some(layout)) => {
+                let limbs = layout::canonical_limbs(layout, modulus).ok_or_else(unfit)?;
+                layout::limbs_to_bytes(layout, &limbs, self.machine.byte_order)
+            }
+            _ => return Err(unfit()),
+        };
+        if let Some((.., block, _)) = self.cache.entries.iter().find(|(code, bytes, ..)| *bytes == given && same_code(code, function.code))
+        {
+            return Ok(block.clone());
+        }
+        let bytes = function.program.regions.first().and_then(|region| region.bytes).unwrap_or(0) as usize;
+        let arguments = [CallArgument::Undefined(bytes), CallArgument::Region(given.clone())];
+        let called = call(self.machine, function.program, function.code, &arguments, 1)?;
+        let block = called.regions.into_iter().next().unwrap_or_default();
+        self.cache.entries.push((function.code.clone(), given, block.clone(), called.steps));
+        Ok(block)
+    }
+}
+
+/// What a scalar parameter is used for, where that limits its values.
+enum ScalarUse {
+    /// Rounds of a loop.
+    Count,
+    /// Index of so many elements.
+    Index(u64),
+}
+
+/// Equal but for the names of labels and comments.
+fn same_code(a: &Code, b: &Code) -> bool {
+    let plain = |operand: &CodeOperand| match operand {
+        CodeOperand::Label(_) | CodeOperand::Symbol(..) => None,
+        other => Some(other.clone()),
+    };
+    a.instructions.len() == b.instructions.len()
+        && a.instructions.iter().zip(&b.instructions).all(|(a, b)| {
+            a.row == b.row && a.operands.len() == b.operands.len() && a.operands.iter().zip(&b.operands).all(|(a, b)| plain(a) == plain(b))
+        })
+        && a.data.len() == b.data.len()
+        && a.data.iter().zip(&b.data).all(|(a, b)| a.bytes == b.bytes)
+}
+
+/// Import and export, against big integers.
+fn conversion(machine: &Machine, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
+    let program = function.program;
+    let differs = |place: &str, expected: String, actual: String| ReplayError::Differs {
+        function: program.name.clone(),
+        place: place.to_owned(),
+        expected,
+        actual,
+        input,
+    };
+    let unfit = |parameter: &str| ReplayError::Layout { function: program.name.clone(), parameter: parameter.to_owned() };
+    let (natural, bytes) = if function.role == FunctionRole::Import { (0, 1) } else { (1, 0) };
+    let layout = program.layouts.get(natural).ok_or_else(|| unfit("natural"))?;
+    let size = |index: usize| program.regions.get(index).and_then(|region| region.bytes).unwrap_or(0) as usize;
+    let value = integer(&(BigUint::one() << (8 * size(bytes))), input, words);
+    let outside = {
+        let digits = value.to_bytes_be();
+        let mut padded = vec![0; size(bytes).saturating_sub(digits.len())];
+        padded.extend(digits);
+        padded.truncate(size(bytes));
+        padded
+    };
+    let value = BigUint::from_bytes_be(&outside);
+    let limbs = layout::canonical_limbs(layout, &value).ok_or_else(|| unfit("natural"))?;
+    let called = if function.role == FunctionRole::Import {
+        call(machine, program, function.code, &[CallArgument::Undefined(size(0)), CallArgument::Region(outside)], words.word())?
+    } else {
+        let limbs = layout::perturbed_limbs(layout, &limbs, || words.word());
+        let image = layout::limbs_to_bytes(layout, &limbs, machine.byte_order);
+        let called = call(machine, program, function.code, &[CallArgument::Undefined(size(0)), CallArgument::Region(image)], words.word())?;
+        if called.regions[0] != outside {
+            return Err(differs("bytes", format!("{outside:02x?}"), format!("{:02x?}", called.regions[0])));
+        }
+        return Ok(called.steps);
+    };
+    let got = layout::bytes_to_integer(layout, &called.regions[0], machine.byte_order);
+    if got != Some(BigInt::from(value.clone())) {
+        return Err(differs("natural", format!("{value:x}"), format!("{got:x?}")));
+    }
+    Ok(called.steps)
+}
+
+fn scalar(value: &Argument) -> u64 {
+    match value {
+        Argument::Bits(bits) => bits.words().first().copied().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn random_bits(width: u32, edge: u32, words: &mut Words) -> Bits {
+    match edge {
+        0 => Bits::zero(width),
+        1 => Bits::ones(width),
+        _ => Bits::from_words(width, (0..width.div_ceil(64)).map(|_| words.word()).collect::<Vec<_>>()),
+    }
+}
+
+/// An integer below the limit: the greatest, zero, then at random.
+fn integer(limit: &BigUint, edge: u32, words: &mut Words) -> BigUint {
+    match edge {
+        0 => limit - 1u32,
+        1 => BigUint::ZERO,
+        _ => below(limit, words),
+    }
+}
+
+fn below(limit: &BigUint, words: &mut Words) -> BigUint {
+    let digits: Vec<u32> = (0..limit.bits() / 32 + 2).map(|_| words.word() as u32).collect();
+    BigUint::new(digits) % limit
+}
+
+/// Bytes of a value; naturals in any limbs that functions accept.
+fn encode(layout: &Layout, ty: &Type, value: &Argument, order: ByteOrder, words: &mut Words) -> Option<Vec<u8>> {
+    match (layout, ty, value) {
+        (Layout::Limbs { .. }, _, Argument::Integer(value)) => {
+            let limbs = layout::canonical_limbs(layout, value)?;
+            let limbs = layout::perturbed_limbs(layout, &limbs, || words.word());
+            Some(layout::limbs_to_bytes(layout, &limbs, order))
+        }
+        (Layout::Array { element, stride_bytes, .. }, Type::Array { element: ty, .. }, Argument::List(list)) => {
+            let mut bytes = Vec::new();
+            for item in list {
+                let mut image = encode(element, ty, item, order, words)?;
+                image.resize(*stride_bytes as usize, 0);
+                bytes.extend(image);
+            }
+            Some(bytes)
+        }
+        (_, Type::Bits { width, lanes }, Argument::Bits(bits)) => {
+            let size = width.div_ceil(8) as usize;
+            Some(
+                (0..*lanes)
+                    .flat_map(|lane| {
+                        // A lane takes whole bytes, its unused bits zero.
+                        let mut padded = Bits::zero(size as u32 * 8);
+                        padded.insert(0, &bits.extract(lane * width, *width));
+                        let mut image = padded.to_bytes();
+                        if order == ByteOrder::Big {
+                            image.reverse();
+                        }
+                        image
+                    })
+                    .collect(),
+            )
+        }
+        (_, Type::Array { element, .. } | Type::Slice { element }, Argument::List(list)) => {
+            let mut bytes = Vec::new();
+            for item in list {
+                bytes.extend(encode(layout, element, item, order, words)?);
+            }
+            Some(bytes)
+        }
+        _ => None,
+    }
+}
+
+/// The value that bytes stand for.
+fn decode(layout: &Layout, ty: &Type, bytes: &[u8], order: ByteOrder) -> Option<Argument> {
+    match (layout, ty) {
+        (Layout::Limbs { .. }, _) => Some(Argument::Integer(BigUint::try_from(layout::bytes_to_integer(layout, bytes, order)?).ok()?)),
+        (Layout::Array { element, stride_bytes, .. }, Type::Array { element: ty, .. }) => {
+            let list = bytes.chunks(*stride_bytes as usize).map(|image| decode(element, ty, image, order)).collect::<Option<Vec<_>>>()?;
+            Some(Argument::List(list))
+        }
+        (_, Type::Bits { width, lanes }) => {
+            let size = width.div_ceil(8) as usize;
+            let mut value = Bits::zero(width * lanes);
+            for lane in 0..*lanes {
+                let mut image = bytes.get(lane as usize * size..(lane as usize + 1) * size)?.to_vec();
+                if order == ByteOrder::Big {
+                    image.reverse();
+                }
+                value.insert(lane * width, &Bits::from_bytes(&image).extract(0, *width));
+            }
+            Some(Argument::Bits(value))
+        }
+        (_, Type::Array { element, .. } | Type::Slice { element }) => {
+            let size = type_bytes(element)?;
+            let list = bytes.chunks(size.max(1)).map(|image| decode(layout, element, image, order)).collect::<Option<Vec<_>>>()?;
+            Some(Argument::List(list))
+        }
+        _ => None,
+    }
+}
+
+fn type_bytes(ty: &Type) -> Option<usize> {
+    match ty {
+        Type::Bits { width, lanes } => Some((width.div_ceil(8) * lanes) as usize),
+        Type::Array { element, length } => Some(type_bytes(element)? * *length as usize),
+        _ => None,
+    }
+}

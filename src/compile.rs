@@ -1,0 +1,126 @@
+//! From a spec's text to finished kernels and artifacts.
+
+use kgen_emitters::forms::{Form, form_of};
+use kgen_emitters::{Artifact, CodeOptions, EmitError, FinishedKernel, Request, TextOptions};
+use kgen_ir::diagnostic::Diagnostic;
+use kgen_ir::kernel::Unit;
+use kgen_ir::source::Source;
+use kgen_schedulers::finish::{FinishError, FinishOptions, finish};
+use kgen_schedulers::lowering::builder::PoolAddressing;
+use kgen_schedulers::machine::Machine;
+use kgen_schedulers::replay::{ReplayOptions, SetupCache};
+use kgen_schedulers::scheduling::Effort;
+use std::sync::Arc;
+
+/// What to compile and how.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// Parameters of the spec.
+    pub parameters: Vec<(String, u64)>,
+    /// Only these kernels; all where empty.
+    pub kernels: Vec<String>,
+    /// 0, 1 or 2.
+    pub effort: u8,
+    /// Position-independent constants.
+    pub position_independent: bool,
+    /// What shapes text only.
+    pub text: TextOptions,
+}
+
+/// Why a spec was refused.
+#[derive(Debug)]
+pub enum CompileError {
+    /// Messages about the spec's text.
+    Diagnostics(Vec<Diagnostic>),
+    /// No kernel of this name.
+    UnknownKernel {
+        /// Asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A form cannot print it.
+    Emit(EmitError),
+    /// A stage refused a kernel.
+    Finish {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        error: FinishError,
+    },
+}
+
+/// A validated spec with its warnings.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn unit(source: &Arc<Source>, parameters: &[(String, u64)]) -> Result<(Unit, Vec<Diagnostic>), CompileError> {
+    kgen_ir::parse_unit(source.clone(), parameters).map_err(CompileError::Diagnostics)
+}
+
+/// Lowers, schedules, checks and replays the kernels asked for.
+///
+/// # Errors
+/// The first kernel that is refused, or a name that does not exist.
+pub fn kernels(unit: &Unit, machine: &Machine, options: &CompileOptions) -> Result<Vec<FinishedKernel>, CompileError> {
+    let known = || unit.kernels.iter().map(|kernel| kernel.name.clone()).collect::<Vec<_>>();
+    if let Some(name) = options.kernels.iter().find(|name| !unit.kernels.iter().any(|kernel| kernel.name == **name)) {
+        return Err(CompileError::UnknownKernel { name: name.clone(), known: known() });
+    }
+    let finish_options = FinishOptions {
+        effort: effort(options.effort),
+        pool: if options.position_independent { PoolAddressing::PositionIndependent } else { PoolAddressing::Absolute },
+        replay: ReplayOptions { setups: if options.effort == 0 { 1 } else { 3 }, inputs: if options.effort == 0 { 4 } else { 12 } },
+    };
+    let mut cache = SetupCache::default();
+    unit.kernels
+        .iter()
+        .filter(|kernel| options.kernels.is_empty() || options.kernels.contains(&kernel.name))
+        .map(|kernel| {
+            let functions = finish(machine, kernel, finish_options, &mut cache)
+                .map_err(|error| CompileError::Finish { kernel: kernel.name.clone(), error })?;
+            Ok(FinishedKernel { kernel: kernel.clone(), functions })
+        })
+        .collect()
+}
+
+/// The form that the machine has under this name, or its first.
+///
+/// # Errors
+/// It has no such form.
+pub fn form(machine: &Machine, name: Option<&str>) -> Result<&'static dyn Form, CompileError> {
+    form_of(machine, name).map_err(CompileError::Emit)
+}
+
+/// Prints finished kernels: a list of files for each.
+///
+/// # Errors
+/// What the form cannot say.
+pub fn artifacts(
+    unit: &Unit,
+    machine: &Machine,
+    finished: &[FinishedKernel],
+    form: &dyn Form,
+    options: &CompileOptions,
+) -> Result<Vec<Vec<Artifact>>, CompileError> {
+    let code = CodeOptions {
+        parameters: unit.parameters.iter().filter(|(_, _, changed)| *changed).map(|(name, value, _)| (name.clone(), *value)).collect(),
+        interleave: 1,
+        effort: options.effort,
+        position_independent: options.position_independent,
+    };
+    finished
+        .iter()
+        .map(|kernel| {
+            let request = Request { machine, unit, finished: kernel, code: &code, text: &options.text };
+            form.emit(&request).map_err(CompileError::Emit)
+        })
+        .collect()
+}
+
+fn effort(level: u8) -> Effort {
+    match level {
+        0 => Effort::List,
+        _ => Effort::List,
+    }
+}
