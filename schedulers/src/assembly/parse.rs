@@ -293,8 +293,12 @@ impl Reading {
             }
             return;
         }
-        for symbol in self.data_labels.drain(..) {
-            self.code.data.push(DataObject { symbol, align_bytes: self.align, bytes: bytes.clone() });
+        if let [first, other, ..] = &self.data_labels[..] {
+            let message = format!("constant `{first}` has a second name `{other}`");
+            self.errors.push(Diagnostic::error("data-with-two-labels", span, message).help("use one name for it"));
+        }
+        if let Some(symbol) = self.data_labels.drain(..).next() {
+            self.code.data.push(DataObject { symbol, align_bytes: self.align, bytes });
         }
         self.align = 1;
     }
