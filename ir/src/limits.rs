@@ -22,8 +22,14 @@ pub const NATURAL_BITS: u32 = 1 << 16;
 pub const ARRAY_ELEMENTS: u32 = 1 << 16;
 /// Nodes of one body while it is made, dead ones included.
 pub const BODY_NODES: usize = 1 << 18;
-/// Rounds of `for`, comprehensions and folds in one kernel, function or constant, inlined ones included.
+/// Rounds of `for`, comprehensions and folds, and calls inlined, in one kernel, function or constant.
 pub const UNROLLED_ROUNDS: usize = 1 << 19;
+/// Bits of an array in all: 16 MiB, more than any first-level cache that a kernel's tables should live in.
+pub const ARRAY_BITS: u64 = 1 << 27;
+/// Constants, functions and kernels that are elaborated because others need them first.
+pub const NEED_DEPTH: usize = 256;
+/// Names that are looked through for a suggestion.
+pub const SUGGESTION_CANDIDATES: usize = 2000;
 /// Functions inlined in one another.
 pub const CALL_DEPTH: usize = 64;
 /// Errors reported for one text; the rest would be noise.

@@ -85,7 +85,19 @@ fn beyond_limits() -> Vec<(&'static str, String)> {
             let functions: String = (1..100).map(|index| format!("fn f{index}(x: u32) -> u32 {{ f{}(x) + 1 }}\n", index - 1)).collect();
             format!("fn f0(x: u32) -> u32 {{ x }}\n{functions}{}", kernel("f99(a)"))
         }),
-        ("slice", format!("kernel k(s: inout [u8]) {{ map x in s {{ x = x + 1 }} }}\ntest k \"long\" {{ s = [i in 0..70000: 1] -> [1] }}")),
+        ("slice", "kernel k(s: inout [u8]) { map x in s { x = x + 1 } }\ntest k \"long\" { s = [i in 0..70000: 1] -> [1] }".to_owned()),
+        ("calls", {
+            let functions: String =
+                (1..60).map(|index| format!("fn f{index}(x: u32) -> u32 {{ f{0}(x) ^ f{0}(x + 1) }}\n", index - 1)).collect();
+            format!("fn f0(x: u32) -> u32 {{ x }}\n{functions}{}", kernel("f59(a)"))
+        }),
+        ("needs", {
+            let constants: String = (0..400).map(|index| format!("const A{index} = A{}\n", index + 1)).collect();
+            format!("{constants}const A400 = 1\n{}", kernel("a"))
+        }),
+        ("array", "kernel k(a: [[u512; 65536]; 65536]) -> u512 { a[0][0] }".to_owned()),
+        ("list", kernel("[i in 0..5000: a][a]")),
+        ("shifts", kernel(&format!("1{} + a", " << 60000".repeat(1000)))),
     ]
 }
 

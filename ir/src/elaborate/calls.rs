@@ -48,7 +48,7 @@ impl Elaborator {
         if deep {
             self.error("limit", span, format!("more than {} functions are inlined in one another", limits::CALL_DEPTH));
         }
-        deep
+        deep || !self.count_round(span)
     }
 
     /// Types of a signature; moduli may be declared after their residues.
@@ -75,6 +75,10 @@ impl Elaborator {
                 return false;
             }
             Progress::Waiting => {}
+        }
+        if self.needs_too_much(span) {
+            self.globals.functions[index].1 = Progress::Failed;
+            return false;
         }
         self.globals.functions[index].1 = Progress::Running;
         let before = self.errors();

@@ -5,7 +5,8 @@ use super::globals::{Globals, Progress};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::syntax::ast::{Block, Expression, ExpressionKind, StatementKind, StepKind};
-use petgraph::algo::tarjan_scc;
+// Iterative, unlike Tarjan's: chains of calls may be as long as a file.
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 /// Calls in a block: the function's name and the place.
@@ -90,7 +91,7 @@ impl Elaborator {
     pub fn report_circles(&mut self) {
         let graph = call_graph(&self.globals);
         let mut circles: Vec<Vec<NodeIndex>> =
-            tarjan_scc(&graph).into_iter().filter(|members| members.len() > 1 || graph.contains_edge(members[0], members[0])).collect();
+            kosaraju_scc(&graph).into_iter().filter(|members| members.len() > 1 || graph.contains_edge(members[0], members[0])).collect();
         for members in &mut circles {
             members.sort();
         }

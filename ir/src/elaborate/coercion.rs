@@ -5,6 +5,7 @@ use super::{Elaborator, Setting};
 use crate::bits::Bits;
 use crate::body::{NodeHandle, Op};
 use crate::diagnostic::Diagnostic;
+use crate::limits;
 use crate::source::Span;
 use crate::types::Type;
 use num_bigint::{BigInt, BigUint};
@@ -40,7 +41,8 @@ impl Elaborator {
     /// How a value is called in messages.
     pub fn describe(&self, value: &Value) -> String {
         match value {
-            Value::Number(number) => format!("the number {number}"),
+            Value::Number(number) if number.bits() <= 128 => format!("the number {number}"),
+            Value::Number(number) => abbreviate(number),
             Value::Bytes(bytes) => format!("{} bytes", bytes.len()),
             Value::List(items) => match self.type_of(value) {
                 Some(ty) => self.type_name(&ty),
@@ -78,6 +80,14 @@ impl Elaborator {
             }
             _ => match self.type_of(value) {
                 Some(ty) => {
+                    match ty {
+                        Type::Bits { width, lanes } => drop(self.bits_type(width, lanes, span)?),
+                        Type::Array { length, .. } if length > limits::ARRAY_ELEMENTS => {
+                            self.error("limit", span, format!("an array of {length} elements, more than {}", limits::ARRAY_ELEMENTS));
+                            return None;
+                        }
+                        _ => {}
+                    }
                     let asker = Asker { span, text: format!("the other items make it {}", self.type_name(&ty)) };
                     self.coerce(value, &ty, span, &asker)
                 }

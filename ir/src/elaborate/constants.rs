@@ -77,6 +77,10 @@ impl Elaborator {
             }
             Progress::Waiting => {}
         }
+        if self.needs_too_much(span) {
+            self.globals.constants[index].1 = Progress::Failed;
+            return None;
+        }
         self.globals.constants[index].1 = Progress::Running;
         let (fixed, _) = self.elsewhere(|elaborator| {
             let value = match &item.ty {

@@ -22,6 +22,9 @@ const WIDE_ALIGNMENT_BYTES: u32 = 16;
 /// The largest alignment that may be asked for: a page.
 const ALIGNMENT_LIMIT_BYTES: u32 = 4096;
 
+/// Outputs with the nodes that they are.
+type Outputs = Vec<(Port, NodeHandle)>;
+
 /// How each parameter of a kernel is used.
 pub fn directions(item: &KernelItem) -> Vec<Direction> {
     item.parameters.iter().map(|parameter| direction(&parameter.attributes)).collect()
@@ -58,6 +61,10 @@ impl Elaborator {
             Progress::Failed | Progress::Running => return None,
             Progress::Waiting => {}
         }
+        if self.needs_too_much(item.name.span) {
+            self.globals.kernels[index].1 = Progress::Failed;
+            return None;
+        }
         self.globals.kernels[index].1 = Progress::Running;
         let before = self.errors();
         let (parts, place) = self.elsewhere(|elaborator| elaborator.kernel_parts(&item));
@@ -76,7 +83,7 @@ impl Elaborator {
         kernel
     }
 
-    fn kernel_parts(&mut self, item: &KernelItem) -> Option<(Vec<Parameter>, Vec<(Port, NodeHandle)>)> {
+    fn kernel_parts(&mut self, item: &KernelItem) -> Option<(Vec<Parameter>, Outputs)> {
         let parameters = self.kernel_parameters(item);
         for (place, parameter) in parameters.iter().enumerate() {
             let Some(parameter) = parameter else {

@@ -95,17 +95,21 @@ struct Elaborator {
     diagnostics: Vec<Diagnostic>,
     globals: Globals,
     place: Place,
+    /// How many items are being elaborated because others need them.
+    needs: usize,
 }
 
 impl Elaborator {
     fn new(setting: Setting) -> Self {
-        Self { setting, diagnostics: Vec::new(), globals: Globals::default(), place: Place::new() }
+        Self { setting, diagnostics: Vec::new(), globals: Globals::default(), place: Place::new(), needs: 0 }
     }
 
     /// Elaborates something else in a place of its own; gives what was made of it and its place.
     fn elsewhere<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Place) {
         let outer = std::mem::replace(&mut self.place, Place::new());
+        self.needs += 1;
         let result = work(self);
+        self.needs -= 1;
         self.check_overflow();
         (result, std::mem::replace(&mut self.place, outer))
     }
@@ -158,11 +162,23 @@ impl Elaborator {
         self.place.rounds += 1;
         if self.place.rounds == limits::UNROLLED_ROUNDS + 1 {
             self.report(
-                Diagnostic::error("limit", span, format!("more than {} rounds are unrolled", limits::UNROLLED_ROUNDS))
-                    .help("use `loop` for counts that need no unrolling"),
+                Diagnostic::error("limit", span, format!("more than {} rounds and calls are unrolled", limits::UNROLLED_ROUNDS))
+                    .help("use `loop` for counts that need no unrolling, and names for values that are used twice"),
             );
         }
         self.place.rounds <= limits::UNROLLED_ROUNDS && self.body_ref().overflow.is_none()
+    }
+
+    /// Whether too many items wait for others; reported then.
+    fn needs_too_much(&mut self, span: Span) -> bool {
+        let deep = self.needs > limits::NEED_DEPTH;
+        if deep {
+            self.report(
+                Diagnostic::error("limit", span, format!("more than {} items need each other one after another", limits::NEED_DEPTH))
+                    .help("define what is needed first"),
+            );
+        }
+        deep
     }
 
     /// A value of an enclosing body as one of the innermost body.
@@ -219,6 +235,7 @@ impl Elaborator {
 fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()
+        .take(limits::SUGGESTION_CANDIDATES)
         .map(|name| (strsim::damerau_levenshtein(wanted, name), name))
         .filter(|(distance, name)| *distance * 3 <= wanted.len().max(name.len()))
         .min()

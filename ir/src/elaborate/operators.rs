@@ -117,7 +117,7 @@ impl Elaborator {
                 NaryOp::And => a & b,
                 NaryOp::Or => a | b,
             });
-            return joined.map_or(Value::Poison, Value::Number);
+            return joined.map_or(Value::Poison, |number| self.bounded(number, span));
         }
         if op == NaryOp::Add && operands.iter().any(|(value, _)| self.is_natural(value)) {
             let mut sum: Option<Spanned> = None;
@@ -136,6 +136,14 @@ impl Elaborator {
             Some((nodes, ty)) => self.push(Op::Nary(op, nodes), ty, span),
             None => Value::Poison,
         }
+    }
+
+    /// A number within the limit on constants.
+    fn bounded(&mut self, number: BigInt, span: Span) -> Value {
+        if number.bits() > u64::from(limits::NATURAL_BITS) {
+            return self.error("limit", span, format!("a constant of more than {} bits", limits::NATURAL_BITS));
+        }
+        Value::Number(number)
     }
 
     fn is_natural(&self, value: &Value) -> bool {
@@ -172,11 +180,8 @@ impl Elaborator {
     fn arithmetic(&mut self, op: BinaryOp, left: &Spanned, right: &Spanned, hint: Option<&Type>, span: Span) -> Value {
         if let (Value::Number(a), Value::Number(b)) = (&left.0, &right.0) {
             return match op {
-                BinaryOp::Subtract => Value::Number(a - b),
-                BinaryOp::Multiply if a.bits() + b.bits() > u64::from(limits::NATURAL_BITS) => {
-                    self.error("limit", span, format!("a constant of more than {} bits", limits::NATURAL_BITS))
-                }
-                BinaryOp::Multiply => Value::Number(a * b),
+                BinaryOp::Subtract => self.bounded(a - b, span),
+                BinaryOp::Multiply => self.bounded(a * b, span),
                 _ if b.is_zero() => self.error("division-by-zero", right.1, "division by zero"),
                 BinaryOp::Divide => Value::Number(a / b),
                 _ => Value::Number(a % b),
@@ -246,7 +251,8 @@ impl Elaborator {
             let Some(count) = count.to_u32().filter(|count| *count <= limits::NATURAL_BITS) else {
                 return self.error("out-of-range", right.1, format!("constants are shifted by 0 to {} bits", limits::NATURAL_BITS));
             };
-            return Value::Number(if op == BinaryOp::ShiftLeft { value << count } else { value >> count });
+            let shifted = if op == BinaryOp::ShiftLeft { value << count } else { value >> count };
+            return self.bounded(shifted, span);
         }
         let Some((nodes, ty)) = self.unify(std::slice::from_ref(left), hint, left.1) else { return Value::Poison };
         let count = match &right.0 {

@@ -144,8 +144,8 @@ impl Elaborator {
             diagnostic.help = suggestion(&target.text, names.iter().map(String::as_str)).or(Some("assign it without a view".to_owned()));
             return self.report(diagnostic);
         };
-        let Some((width, lanes)) =
-            shape(&whole).filter(|(width, lanes)| width % 8 == 0 && view.width % 8 == 0 && width * lanes == view.width * view.lanes)
+        let Some((width, lanes)) = shape(&whole)
+            .filter(|(width, lanes)| width.is_multiple_of(8) && view.width.is_multiple_of(8) && width * lanes == view.width * view.lanes)
         else {
             return self.view_mismatch(&whole, &seen, view.span);
         };

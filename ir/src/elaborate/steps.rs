@@ -208,7 +208,7 @@ impl Elaborator {
             let name = self.type_name(&ty);
             return self.not_bits(&name, span);
         };
-        if width % 8 != 0 || view.width % 8 != 0 || width * lanes != view.width * view.lanes {
+        if !width.is_multiple_of(8) || !view.width.is_multiple_of(8) || width * lanes != view.width * view.lanes {
             return self.view_mismatch(&ty, &target, view.span);
         }
         match self.view_order(width, view) {

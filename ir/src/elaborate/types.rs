@@ -11,6 +11,16 @@ use crate::types::Type;
 /// Names of the families of types.
 pub const FAMILIES: [&str; 3] = ["nat", "modulus", "residue"];
 
+/// Bits of a value, arrays included; saturated.
+fn array_bits(ty: &Type) -> u64 {
+    match ty {
+        Type::Bits { width, lanes } => u64::from(*width) * u64::from(*lanes),
+        Type::Natural { bits } | Type::Modulus { bits } | Type::Residue { bits, .. } => u64::from(*bits),
+        Type::Array { element, length } => array_bits(element).saturating_mul(u64::from(*length)),
+        Type::Slice { element } => array_bits(element),
+    }
+}
+
 impl Elaborator {
     /// A type as messages show it: residues by the name of their modulus.
     pub fn type_name(&self, ty: &Type) -> String {
@@ -78,7 +88,12 @@ impl Elaborator {
             TypeKind::Array(element, length) => {
                 let element = self.elaborate_type(element);
                 let length = self.constant_u32(length, "the length of an array", 1, limits::ARRAY_ELEMENTS);
-                Some(Type::Array { element: element?.into(), length: length? })
+                let ty = Type::Array { element: element?.into(), length: length? };
+                if array_bits(&ty) > limits::ARRAY_BITS {
+                    self.error("limit", span, format!("an array of more than {} bits", limits::ARRAY_BITS));
+                    return None;
+                }
+                Some(ty)
             }
             TypeKind::Slice(_) => {
                 self.report(

@@ -5,6 +5,7 @@ use super::known_answers::TestItem;
 use super::{Elaborator, Setting, suggestion};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::{Kernel, Unit};
+use crate::secrecy;
 use crate::source::{Source, Span};
 use crate::syntax;
 use crate::syntax::ast::{Item, ItemKind, Name, UnitSyntax};
@@ -33,6 +34,10 @@ pub fn parse_unit(source: Arc<Source>, parameters: &[(String, u64)]) -> Result<(
         elaborator.check_function(index, span);
     }
     let kernels: Vec<Option<Rc<Kernel>>> = (0..elaborator.globals.kernels.len()).map(|index| elaborator.kernel(index)).collect();
+    for kernel in kernels.iter().flatten() {
+        // What no target can hide is a mistake of the spec.
+        elaborator.diagnostics.extend(secrecy::analyze(kernel).errors);
+    }
     let answers: Vec<_> = tests.iter().map(|test| elaborator.known_answer(test)).collect();
     let broken = parsed.tree.items.iter().any(|item| matches!(item.kind, ItemKind::Error));
     if kernels.is_empty() && !broken && !elaborator.has_errors() {
@@ -46,7 +51,7 @@ pub fn parse_unit(source: Arc<Source>, parameters: &[(String, u64)]) -> Result<(
         return Err(diagnostics);
     }
     let values = elaborator.globals.parameters.iter().map(|(name, (value, changed, _))| (name.clone(), *value, *changed)).collect();
-    let kernels = kernels.into_iter().flatten().map(|kernel| Rc::unwrap_or_clone(kernel)).collect();
+    let kernels = kernels.into_iter().flatten().map(Rc::unwrap_or_clone).collect();
     let tests = answers.into_iter().flatten().collect();
     let mut unit = Unit { source, parameters: values, kernels, tests, hash: String::new() };
     unit.hash = hash(&parsed.tree, &unit);

@@ -3,6 +3,7 @@
 use super::ast::*;
 use super::token::{Comment, Token, tokenize};
 use crate::diagnostic::Diagnostic;
+use crate::limits;
 use crate::source::Span;
 use crate::types::ByteOrder;
 use chumsky::Boxed;
@@ -57,7 +58,13 @@ fn run<T: Default>(text: &str, offset: usize, parse: impl for<'a> Fn(TokenInput<
     let line = |span: Span| text[..(span.start as usize - offset).min(text.len())].matches('\n').count();
     let broken: Vec<usize> =
         diagnostics.iter().filter(|diagnostic| diagnostic.rule == "unknown-character").map(|diagnostic| line(diagnostic.span)).collect();
-    diagnostics.extend(errors.iter().map(|error| syntax_error(text, offset, error)).filter(|error| !broken.contains(&line(error.span))));
+    diagnostics.extend(
+        errors
+            .iter()
+            .take(limits::ERRORS)
+            .map(|error| syntax_error(text, offset, error))
+            .filter(|error| !broken.contains(&line(error.span))),
+    );
     Parsed { tree: tree.unwrap_or_default(), comments: lexed.comments, diagnostics }
 }
 

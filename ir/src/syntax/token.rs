@@ -294,6 +294,7 @@ pub fn tokenize(text: &str, offset: usize) -> Tokens<'_> {
     let raw = scan(text, offset, &mut result);
     if deepest_within_limit(&raw, &mut result.diagnostics) {
         let balanced = balance(&raw, &mut result.diagnostics);
+        result.diagnostics.truncate(limits::ERRORS);
         result.tokens = end_statements(&balanced);
     }
     result
@@ -352,6 +353,7 @@ fn scan<'src>(text: &'src str, offset: usize, result: &mut Tokens<'src>) -> Vec<
         }
     }
     result.diagnostics.extend(garbage.map(|place| unknown_characters(text, offset, place)));
+    result.diagnostics.truncate(limits::ERRORS);
     raw
 }
 
