@@ -31,6 +31,7 @@ fn file(name: &str, width_bits: u32, count: u32) -> RegisterFile {
         saved: Vec::new(),
         zero_in_base: None,
         inline_reserved: Vec::new(),
+        inline_name: None,
         tuples: Vec::new(),
         renames: None,
         branch_delay_cycles: 0,
