@@ -8,7 +8,7 @@ use super::memory_rows::MemoryRow;
 use super::probes;
 use super::selection::{RowKind, RowPorts, immediate_fits, register_file};
 use super::shapes::{self, LaneOp};
-use crate::machine::{OperandKind, RowId};
+use crate::machine::{Machine, OperandKind, RowId};
 use crate::program::{Instruction, Operand, RegionId, RegionKind, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,6 +24,35 @@ pub struct PendingAccess {
 #[derive(Default)]
 struct Insertions {
     before: BTreeMap<(usize, usize), Vec<Instruction>>,
+}
+
+/// The instructions so that each stands after those whose results it reads, otherwise in the order given: a load from the pool may share an offset that was made
+/// for something later.
+fn in_dependence_order(machine: &Machine, instructions: Vec<Instruction>) -> Vec<Instruction> {
+    let mut missing: BTreeSet<ValueId> =
+        instructions.iter().flat_map(|instruction| instruction.writes(machine).map(|(_, value)| value)).collect();
+    let mut ordered = Vec::with_capacity(instructions.len());
+    let mut waiting = instructions;
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        let mut still = Vec::new();
+        for instruction in waiting {
+            if instruction.reads(machine).any(|(_, value)| missing.contains(&value)) {
+                still.push(instruction);
+            } else {
+                for (_, value) in instruction.writes(machine) {
+                    missing.remove(&value);
+                }
+                ordered.push(instruction);
+            }
+        }
+        waiting = still;
+        if waiting.len() == before {
+            // A circle cannot be: values are in single assignment. Nothing is lost if it were.
+            ordered.append(&mut waiting);
+        }
+    }
+    ordered
 }
 
 /// Chooses the address operands of every access.
@@ -51,6 +80,7 @@ pub(crate) fn resolve(builder: &mut ProgramBuilder<'_>) -> Lowering<()> {
             }
         }
     }
+    builder.prologue = in_dependence_order(builder.machine(), std::mem::take(&mut builder.prologue));
     for ((block, index), list) in insertions.before.into_iter().rev() {
         builder.program.blocks[block].instructions.splice(index..index, list);
     }

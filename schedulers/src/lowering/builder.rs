@@ -106,6 +106,7 @@ pub struct ProgramBuilder<'m> {
     pub(crate) constants: BTreeMap<(FileId, Vec<u8>), ValueId>,
     pub(crate) addresses: BTreeMap<RegionId, ValueId>,
     pub(crate) busy_singletons: Vec<FileId>,
+    slice_counts: BTreeMap<RegionId, ValueId>,
     current: usize,
     in_prologue: bool,
     constants_here: bool,
@@ -113,6 +114,8 @@ pub struct ProgramBuilder<'m> {
     hint: String,
     used_names: BTreeSet<String>,
     next_suffix: BTreeMap<String, u32>,
+    /// Cycles from the start of the program to each value, along the longest chain of latencies; parallel to the values.
+    ready: Vec<u32>,
 }
 
 impl<'m> ProgramBuilder<'m> {
@@ -156,6 +159,7 @@ impl<'m> ProgramBuilder<'m> {
             constants: BTreeMap::new(),
             addresses: BTreeMap::new(),
             busy_singletons: Vec::new(),
+            slice_counts: BTreeMap::new(),
             current: 0,
             in_prologue: false,
             constants_here: false,
@@ -163,6 +167,7 @@ impl<'m> ProgramBuilder<'m> {
             hint: "t".to_string(),
             used_names: BTreeSet::new(),
             next_suffix: BTreeMap::new(),
+            ready: Vec::new(),
         })
     }
 
@@ -259,6 +264,7 @@ impl<'m> ProgramBuilder<'m> {
     pub fn new_value(&mut self, file: FileId, secret: bool) -> ValueId {
         let name = self.unique_name(&self.hint.clone());
         self.program.values.push(Value { file, tuple: 1, name, secret, rematerializable: false });
+        self.ready.push(0);
         ValueId(self.program.values.len() as u32 - 1)
     }
 
@@ -293,6 +299,16 @@ impl<'m> ProgramBuilder<'m> {
         region
     }
 
+    /// The number of elements of a slice's region.
+    pub fn set_slice_count(&mut self, region: RegionId, count: ValueId) {
+        self.slice_counts.insert(region, count);
+    }
+
+    /// The number of elements of a slice's region, where it has been said.
+    pub fn slice_count(&self, region: RegionId) -> Option<ValueId> {
+        self.slice_counts.get(&region).copied()
+    }
+
     /// Declares that two regions may overlap.
     pub fn may_alias(&mut self, a: RegionId, b: RegionId) {
         for (region, other) in [(a, b), (b, a)] {
@@ -322,11 +338,15 @@ impl<'m> ProgramBuilder<'m> {
                 .help("pass it as an array of narrower words"),
             ));
         }
+        Ok(self.push_scalar_parameter(name, bits, secret, file))
+    }
+
+    pub(crate) fn push_scalar_parameter(&mut self, name: &str, bits: u32, secret: bool, file: FileId) -> ValueId {
         self.set_name(name);
         let value = self.new_value(file, secret);
         let kind = ProgramParameterKind::Scalar { bits, value };
         self.program.parameters.push(ProgramParameter { name: name.to_string(), kind, direction: Direction::In, secret });
-        Ok(value)
+        value
     }
 
     /// Scratch memory in the function's frame.
@@ -470,9 +490,14 @@ impl<'m> ProgramBuilder<'m> {
                 Source::Discarded => Operand::Unused,
             });
         }
+        let start = values.map(|value| self.ready[value.0 as usize]).max().unwrap_or(0);
+        let results: Vec<ValueId> = results.into_iter().flatten().collect();
+        for result in &results {
+            self.ready[result.0 as usize] = start + row.timing.latency_cycles;
+        }
         let span = Some(self.span);
         self.place_instruction(Instruction { row: matched.row, operands, memory: None, span });
-        Ok(results.into_iter().flatten().collect())
+        Ok(results)
     }
 
     /// One instruction that computes the shape.
@@ -510,6 +535,21 @@ impl<'m> ProgramBuilder<'m> {
         let shape = shapes::lane_shape(self.machine(), self.file_of(operands[0]), op, lane_bits);
         let inputs: Vec<Input> = operands.iter().map(|value| Input::Value(*value)).collect();
         self.emit_single(&shape, &inputs)
+    }
+
+    /// An unordered operation on any number of operands: always the two that are ready first, so that late operands pass through few rows.
+    ///
+    /// # Errors
+    /// The machine has no row for it.
+    pub fn tree(&mut self, op: LaneOp, lane_bits: u32, operands: &[ValueId]) -> Lowering<ValueId> {
+        let mut waiting = operands.to_vec();
+        while waiting.len() > 1 {
+            waiting.sort_by_key(|value| std::cmp::Reverse((self.ready[value.0 as usize], *value)));
+            if let (Some(a), Some(b)) = (waiting.pop(), waiting.pop()) {
+                waiting.push(self.lane_row(op, lane_bits, &[a, b])?);
+            }
+        }
+        waiting.pop().ok_or_else(|| self.missing("an operation on no operands"))
     }
 
     /// Whether one row does this lane operation on the file.
@@ -601,6 +641,7 @@ impl<'m> ProgramBuilder<'m> {
                 let file = register_file(&row_operands[row.value].kind).ok_or_else(|| self.missing("a load into a register"))?;
                 let loaded = self.new_value(file, secret);
                 operands[row.value] = Operand::Value(loaded);
+                self.ready[loaded.0 as usize] = self.machine()[row.row].timing.latency_cycles;
                 Some(loaded)
             }
         };

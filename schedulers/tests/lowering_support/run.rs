@@ -16,7 +16,11 @@ pub enum Given {
     Scalar(u64),
 }
 
-/// Runs the program; every region lies between unmapped addresses, at `misalignment` bytes past a multiple of its alignment's 64.
+/// A region is surrounded by foreign bytes up to multiples of this, as memory is protected in pages and not in bytes; they may be read and not written.
+const PROTECTED_BYTES: u64 = 16;
+const FOREIGN: u8 = 0xa5;
+
+/// Runs the program; every region without alignment lies `misalignment` bytes past a multiple of 2^20.
 pub fn run(machine: &Machine, program: &Program, given: &mut [Given], misalignment: u64) {
     let mut memory = RegionMemory::default();
     let mut addresses = Vec::new();
@@ -26,7 +30,12 @@ pub fn run(machine: &Machine, program: &Program, given: &mut [Given], misalignme
         let address = if region.align_bytes == 1 { base + misalignment } else { base };
         let mapped = match (&region.kind, &region.contents) {
             (RegionKind::Parameter { index }, _) => match &given[*index as usize] {
-                Given::Region(bytes) => bytes.is_empty() || memory.map(address, bytes.clone(), region.written),
+                Given::Region(bytes) => {
+                    let mut surrounded = vec![FOREIGN; (address % PROTECTED_BYTES) as usize];
+                    surrounded.extend(bytes);
+                    surrounded.resize(surrounded.len().next_multiple_of(PROTECTED_BYTES as usize), FOREIGN);
+                    bytes.is_empty() || memory.map(address - address % PROTECTED_BYTES, surrounded, region.written)
+                }
                 Given::Scalar(_) => panic!("region parameter {} is given a scalar", region.name),
             },
             (RegionKind::Pool, Some(contents)) => memory.map(address, contents.clone(), false),
@@ -142,7 +151,11 @@ fn leave(program: &Program, memory: &RegionMemory, addresses: &[u64], given: &mu
             && let Some(mapped) = memory.region(addresses[index])
         {
             assert!(mapped.undefined.iter().all(|byte| *byte == 0), "undefined bytes in {}", region.name);
-            *bytes = mapped.bytes.clone();
+            let start = (addresses[index] - mapped.address) as usize;
+            let end = start + bytes.len();
+            let foreign = mapped.bytes[..start].iter().chain(&mapped.bytes[end..]);
+            assert!(foreign.into_iter().all(|byte| *byte == FOREIGN), "bytes around {} were written", region.name);
+            bytes.clone_from_slice(&mapped.bytes[start..end]);
         }
     }
 }
