@@ -140,8 +140,12 @@ fn agrees(kernel: &Kernel, machine: &Machine) {
 }
 
 fn all_agree(text: &str) {
+    all_agree_on(&TARGETS, text);
+}
+
+fn all_agree_on(targets: &[&str], text: &str) {
     let unit = unit(text);
-    for target in TARGETS {
+    for target in targets {
         let machine = machine(target);
         for kernel in &unit.kernels {
             agrees(kernel, &machine);
@@ -192,7 +196,8 @@ fn copies_agree_wherever_they_lie() {
 
 #[test]
 fn lane_operations_agree() {
-    all_agree(
+    all_agree_on(
+        &["e600"],
         "kernel sums(a: u64x2 secret, b: u64x2 secret) -> u64x2 secret { a + b }
          kernel differences(a: u64x2 secret, b: u64x2 secret) -> u64x2 secret { a - b }
          kernel products(a: u32x4 secret, b: u32x4 secret) -> u32x4 secret { a * b }

@@ -275,8 +275,8 @@ impl ProgramBuilder<'_> {
         let within = if op == BinaryOp::ShiftRight { BinaryOp::ShiftRight } else { BinaryOp::ShiftLeft };
         let moved = if bytes == 0 { a } else { self.shift_bytes(width, a, op, bytes)? };
         let main = self.shift_by_constant(within, part, moved, bits)?;
-        let leaving = self.shift_by_constant(opposite, part, a, part - bits)?;
-        let entering = self.shift_bytes_any(width, leaving, op, bytes + part / 8)?;
+        let leaving = self.shift_by_constant(opposite, part, moved, part - bits)?;
+        let entering = self.shift_bytes_any(width, leaving, op, part / 8)?;
         self.lane_row(LaneOp::Or, 8, &[main, entering])
     }
 
