@@ -16,6 +16,7 @@ pub mod evict;
 pub mod execute;
 pub mod finish;
 pub mod finished;
+pub mod interleave;
 pub mod layout;
 pub mod lifetimes;
 pub mod liveness;

@@ -194,7 +194,6 @@ impl Pieces {
 pub struct Interval(Form);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "nearly every value is of bits; a box would be an allocation for each")]
 enum Form {
     Bits(Pieces),
     List(Arc<Vec<Interval>>),

@@ -195,6 +195,21 @@ impl<'a> State<'a> {
             _ => Some(b),
         };
         for (position, &node) in self.candidates.iter().enumerate() {
+            let now = self.unit_now(node as usize);
+            let key = now.map(|(_, stall)| {
+                let place = 4 * i64::from(self.place[node as usize]);
+                let height = i64::from(self.heights[node as usize]) * i64::from(self.options.height_weight);
+                i64::from(stall) * STALL_WEIGHT + place - height
+            });
+            // Registers are counted last, since most candidates are out before.
+            let beaten = match (key, best) {
+                (Some(key), Some((other, at, _))) => (other, self.candidates[at]) <= (key, node),
+                (None, _) => waiting_helps || best.is_some(),
+                (Some(_), None) => false,
+            };
+            if beaten {
+                continue;
+            }
             match self.fit(node as usize) {
                 Fit::Within => {}
                 Fit::IntoReserve => {
@@ -206,15 +221,9 @@ impl<'a> State<'a> {
                     continue;
                 }
             }
-            let Some((unit, stall)) = self.unit_now(node as usize) else {
-                waiting_helps = true;
-                continue;
-            };
-            let place = 4 * i64::from(self.place[node as usize]);
-            let height = i64::from(self.heights[node as usize]) * i64::from(self.options.height_weight);
-            let key = i64::from(stall) * STALL_WEIGHT + place - height;
-            if best.is_none_or(|(other, at, _)| (key, node) < (other, self.candidates[at])) {
-                best = Some((key, position, unit));
+            match (now, key) {
+                (Some((unit, _)), Some(key)) => best = Some((key, position, unit)),
+                _ => waiting_helps = true,
             }
         }
         match best {

@@ -1,20 +1,28 @@
 //! Scheduling: from a Program to a Schedule, block by block.
 pub mod list;
+pub mod order_timing;
 pub mod problem;
 pub mod resources;
+pub mod search;
 
-use crate::schedule::BlockSchedule;
+use crate::liveness::Liveness;
+use crate::machine::Machine;
+use crate::program::{BlockId, Program};
+use crate::schedule::{BlockSchedule, Slot};
 use list::{ListOptions, ListSchedule, list_schedule};
+use order_timing::OrderTiming;
 use problem::BlockProblem;
+use rayon::prelude::*;
+use search::{SearchOptions, search};
 
 /// Blocks up to this size are scheduled in every way of the portfolio; larger ones in as many as keeps the cost linear.
 const FULL_PORTFOLIO_INSTRUCTIONS: usize = 4_000;
 /// Portfolio members are one in this many for blocks beyond [`FULL_PORTFOLIO_INSTRUCTIONS`].
-const THINNING: usize = 9;
+const THINNING: usize = 7;
 /// Windows, from the freedom to fill every cycle to the base order itself.
-const WINDOWS: [usize; 10] = [300, 200, 130, 80, 60, 40, 24, 12, 4, 1];
+const WINDOWS: [usize; 8] = [300, 160, 80, 50, 30, 12, 4, 1];
 /// See [`ListOptions::height_weight`].
-const HEIGHT_WEIGHTS: [u32; 4] = [2, 0, 4, 8];
+const HEIGHT_WEIGHTS: [u32; 3] = [2, 0, 6];
 /// See [`ListOptions::reserve`].
 const RESERVES: [u32; 2] = [0, 2];
 
@@ -45,19 +53,95 @@ pub enum Effort {
     /// List scheduling, the best of a portfolio.
     #[default]
     List,
+    /// A short search from there.
+    ShortSearch,
+    /// A long search from several starts.
+    Search,
 }
+
+impl Effort {
+    /// The effort of this number on the command line.
+    pub fn from_level(level: u8) -> Self {
+        match level {
+            0 => Effort::List,
+            1 => Effort::ShortSearch,
+            _ => Effort::Search,
+        }
+    }
+
+    /// Seeds and moves of the searches.
+    fn searches(self) -> &'static [(u64, u64)] {
+        match self {
+            Effort::List => &[],
+            Effort::ShortSearch => &[(1, 40_000)],
+            Effort::Search => &[(1, 150_000), (2, 150_000)],
+        }
+    }
+}
+
+/// Moves times instructions that a search may spend: larger blocks get fewer moves.
+const SEARCH_WORK: u64 = 800_000_000;
+/// See [`SearchOptions::first_coldness`].
+const FIRST_COLDNESS: u32 = 46;
+/// See [`SearchOptions::last_coldness`].
+const LAST_COLDNESS: u32 = 460;
+/// See [`SearchOptions::reach`].
+const REACH: u32 = 40;
 
 /// Schedules a block in several ways, and returns the best: one that fits the registers before one that does not, then by cycles.
 ///
-/// `base` is an order that keeps the dependences.
-pub fn schedule_block(problem: &BlockProblem, base: &[u32], _effort: Effort) -> BlockSchedule {
+/// Program order is where it starts from. Without a timing model the list scheduler's own count decides, and there is no search.
+pub fn schedule_block(
+    program: &Program,
+    machine: &Machine,
+    liveness: &Liveness,
+    block: BlockId,
+    inline_assembly: bool,
+    effort: Effort,
+) -> BlockSchedule {
+    let problem = BlockProblem::new(program, machine, liveness, block, inline_assembly);
+    let base: Vec<u32> = (0..problem.nodes.len() as u32).collect();
     let heights = problem.heights();
-    let schedules = portfolio(base.len()).into_iter().map(|options| list_schedule(problem, base, &heights, options));
-    // The first of equal ones: a wider window needs no luck.
-    let best = schedules.reduce(|best, other| if rank(&other) < rank(&best) { other } else { best });
-    best.map_or(BlockSchedule { slots: Vec::new(), cycles: 0 }, |best| best.block)
+    let mut timing = if problem.resources.is_decoupled() { OrderTiming::new(program, machine, block) } else { None };
+    let mut found: Vec<((u32, u32), ListSchedule)> = Vec::new();
+    for options in portfolio(base.len()) {
+        let schedule = list_schedule(&problem, &base, &heights, options);
+        let cycles = timing.as_mut().map_or(schedule.block.cycles, |timing| timing.commit(&order_of(&schedule), 0));
+        found.push(((schedule.overflow, cycles), schedule));
+    }
+    // Stable: of equal ones the wider window stays first.
+    found.sort_by_key(|(rank, _)| *rank);
+    let Some(((overflow, cycles), best)) = found.first() else { return BlockSchedule { slots: Vec::new(), cycles: 0 } };
+    let Some(timing) = timing else { return best.block.clone() };
+    let steps_allowed = SEARCH_WORK / (base.len() as u64).max(1);
+    // What does not fit is going to change; there is nothing to search yet.
+    let searches = if *overflow == 0 { effort.searches() } else { &[] };
+    let results = searches.par_iter().enumerate().map(|(index, &(seed, steps))| {
+        // Different starts, as far as there are any that fit.
+        let start = found.get(index).filter(|((overflow, _), _)| *overflow == 0).map_or(best, |(_, schedule)| schedule);
+        let steps = steps.min(steps_allowed);
+        let options = SearchOptions { steps, seed, first_coldness: FIRST_COLDNESS, last_coldness: LAST_COLDNESS, reach: REACH };
+        search(&problem, &mut timing.clone(), &order_of(start), options)
+    });
+    let searched = results.collect::<Vec<_>>().into_iter().min_by_key(|result| result.cycles);
+    let (order, cycles) = match searched {
+        Some(result) if result.cycles < *cycles => (result.order, result.cycles),
+        _ => (order_of(best), *cycles),
+    };
+    timed_schedule(&problem, &timing, &order, cycles).unwrap_or_else(|| best.block.clone())
 }
 
-fn rank(schedule: &ListSchedule) -> (u32, u32) {
-    (schedule.overflow, schedule.block.cycles)
+fn order_of(schedule: &ListSchedule) -> Vec<u32> {
+    schedule.block.slots.iter().map(|slot| slot.instruction).collect()
+}
+
+/// The order with the cycles and units that the simulation gives it.
+fn timed_schedule(problem: &BlockProblem, timing: &OrderTiming, order: &[u32], cycles: u32) -> Option<BlockSchedule> {
+    let events = timing.events(order)?;
+    let slots = order.iter().zip(events).map(|(&instruction, event)| {
+        // Branches are not in the simulated line; their unit has no queue and no choice.
+        let unit = event.unit.or_else(|| problem.nodes[instruction as usize].units.first().copied());
+        Slot { instruction, cycle: event.dispatch, unit }
+    });
+    Some(BlockSchedule { slots: slots.collect(), cycles })
 }

@@ -26,12 +26,12 @@ fn file(name: &str, width_bits: u32, count: u32) -> RegisterFile {
         scalar: false,
         sticky: false,
         text: format!("{name}{{n}}"),
+        inline_name: None,
         spellings: Vec::new(),
         reserved: Vec::new(),
         saved: Vec::new(),
         zero_in_base: None,
         inline_reserved: Vec::new(),
-        inline_name: None,
         tuples: Vec::new(),
         renames: None,
         branch_delay_cycles: 0,
@@ -200,10 +200,14 @@ pub fn superscalar(vectors: u32) -> Machine {
     ];
     machine.units[1].dispatch = Some(1);
     machine.units[1].stations = 2;
-    let figures = [("dispatch", "3"), ("cq", "16"), ("retire", "3"), ("retire_renames", "3"), ("free_delay", "1"), ("store_oldest", "1")];
-    machine.parameters = figures
-        .map(|(name, value)| Parameter { name: name.to_owned(), value: value.to_owned(), meaning: String::new(), cite: String::new() })
-        .to_vec();
+    let figures = "fetch_width 4 fetch_line 32 iq 12 bpu_window 8 fold_from 3 btic_bubble 1 fetch_bubble 2 btic_entries 128 bht_entries 2048 \
+        unresolved 3 mispredict_refill 3 dispatch 3 cq 16 retire 3 retire_renames 3 free_delay 1 serial_gap 1 serial_done 1 store_oldest 1 \
+        store_data_rs 0 mul_early_out 1 misalign 1 fsq 3 csq 5 csq_enter 3 csq_hold 4 turnaround 1 store_yields 0 forward csq";
+    let words: Vec<&str> = figures.split_whitespace().collect();
+    let parameter =
+        |pair: &[&str]| Parameter { name: pair[0].to_owned(), value: pair[1].to_owned(), meaning: String::new(), cite: String::new() };
+    machine.parameters = words.chunks(2).map(parameter).collect();
+    machine.misalign_boundary_bytes = Some(8);
     let (iu, lsu, simple, complex, permute) = (&["IU1"], &["LSU"], &["VIU1"], &["VIU2"], &["VPU"]);
     let rows: [(&str, &str, &'static [&'static str], u32, Meaning); 14] = [
         ("vsum", "d=v a:v b:v c:v", complex, 4, Meaning::Mix),
