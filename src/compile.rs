@@ -21,6 +21,8 @@ pub struct CompileOptions {
     pub kernels: Vec<String>,
     /// 0, 1 or 2.
     pub effort: u8,
+    /// Copies of a kernel in one function.
+    pub interleave: u32,
     /// Position-independent constants.
     pub position_independent: bool,
     /// What shapes text only.
@@ -68,7 +70,8 @@ pub fn kernels(unit: &Unit, machine: &Machine, options: &CompileOptions) -> Resu
         return Err(CompileError::UnknownKernel { name: name.clone(), known: known() });
     }
     let finish_options = FinishOptions {
-        effort: effort(options.effort),
+        effort: Effort::from_level(options.effort),
+        interleave: options.interleave,
         pool: if options.position_independent { PoolAddressing::PositionIndependent } else { PoolAddressing::Absolute },
         replay: ReplayOptions { setups: if options.effort == 0 { 1 } else { 3 }, inputs: if options.effort == 0 { 4 } else { 12 } },
     };
@@ -105,7 +108,7 @@ pub fn artifacts(
 ) -> Result<Vec<Vec<Artifact>>, CompileError> {
     let code = CodeOptions {
         parameters: unit.parameters.iter().filter(|(_, _, changed)| *changed).map(|(name, value, _)| (name.clone(), *value)).collect(),
-        interleave: 1,
+        interleave: options.interleave,
         effort: options.effort,
         position_independent: options.position_independent,
     };
@@ -116,11 +119,4 @@ pub fn artifacts(
             form.emit(&request).map_err(CompileError::Emit)
         })
         .collect()
-}
-
-fn effort(level: u8) -> Effort {
-    match level {
-        0 => Effort::List,
-        _ => Effort::List,
-    }
 }

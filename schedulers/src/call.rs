@@ -58,6 +58,16 @@ pub enum CallError {
         /// The register as assembly writes it.
         register: String,
     },
+    /// Bytes beside a region were changed.
+    #[error("`{function}` writes outside of `{region}`, {distance} bytes from its start")]
+    Outside {
+        /// The function.
+        function: String,
+        /// The region.
+        region: String,
+        /// Distance in bytes, negative before the region.
+        distance: i64,
+    },
     /// A written region has undefined bits.
     #[error("`{function}` leaves undefined bits in `{region}`, byte {byte}")]
     Undefined {
@@ -99,6 +109,7 @@ pub fn call(machine: &Machine, program: &Program, code: &Code, arguments: &[Call
     memory.map_undefined(STACK, (STACK_BYTES + CALLER_BYTES) as usize);
     set_integer(&mut registers, machine, abi, abi.stack_pointer, stack_pointer);
     let mut addresses = Vec::with_capacity(arguments.len());
+    let block = widest_access_bytes(machine);
     for (index, (parameter, argument)) in program.parameters.iter().zip(arguments).enumerate() {
         let value = match (&parameter.kind, argument) {
             (ProgramParameterKind::Scalar { .. }, CallArgument::Scalar(value)) => *value,
@@ -107,13 +118,7 @@ pub fn call(machine: &Machine, program: &Program, code: &Code, arguments: &[Call
                 let base = FIRST_REGION + REGION_STRIDE * index as u64;
                 // The alignment that was promised, and no more.
                 let address = base + u64::from(region.align_bytes) * (1 + (seed.wrapping_add(index as u64) % 15));
-                let mapped = match argument {
-                    CallArgument::Region(bytes) if bytes.is_empty() => true,
-                    CallArgument::Region(bytes) => memory.map(address, bytes.clone(), region.written),
-                    CallArgument::Undefined(length) => memory.map_undefined(address, *length),
-                    CallArgument::Scalar(_) => false,
-                };
-                if !mapped {
+                if !place(&mut memory, block, address, argument, region.written) {
                     return Err(wrong("a region that cannot be placed"));
                 }
                 address
@@ -145,16 +150,57 @@ pub fn call(machine: &Machine, program: &Program, code: &Code, arguments: &[Call
             regions.push(Vec::new());
             continue;
         };
-        let Some(mapped) = memory.region(*address) else {
+        let length = match &arguments[regions.len()] {
+            CallArgument::Region(bytes) => bytes.len(),
+            CallArgument::Undefined(length) => *length,
+            CallArgument::Scalar(_) => 0,
+        };
+        let Some(mapped) = memory.region(*address).filter(|_| length > 0) else {
             regions.push(Vec::new());
             continue;
         };
-        if let Some(byte) = mapped.undefined.iter().position(|undefined| *undefined != 0) {
+        let before = (address - mapped.address) as usize;
+        let inside = before..before + length;
+        if let Some(byte) = mapped.undefined[inside.clone()].iter().position(|undefined| *undefined != 0) {
             return Err(CallError::Undefined { function: function(), region: program[region].name.clone(), byte });
         }
-        regions.push(mapped.bytes.clone());
+        // The bytes around the region were undefined or poison, and must be so still.
+        let poisoned = matches!(arguments[regions.len()], CallArgument::Region(_));
+        let outside = (0..mapped.bytes.len()).filter(|byte| !inside.contains(byte));
+        let kept = |byte: usize| if poisoned { mapped.bytes[byte] == POISON } else { mapped.undefined[byte] == u8::MAX };
+        if let Some(byte) = outside.into_iter().find(|byte| !kept(*byte)) {
+            let distance = byte as i64 - before as i64;
+            return Err(CallError::Outside { function: function(), region: program[region].name.clone(), distance });
+        }
+        regions.push(mapped.bytes[inside].to_vec());
     }
     Ok(Called { regions, steps })
+}
+
+/// What stands beside a region in its first and last aligned block.
+const POISON: u8 = 0xa5;
+
+/// Bytes of the widest access: machines that drop low address bits read whole aligned blocks, parts of which may lie beside a region.
+fn widest_access_bytes(machine: &Machine) -> u64 {
+    machine.register_files.iter().map(|file| u64::from(file.width_bits / 8)).filter(|bytes| bytes.is_power_of_two()).max().unwrap_or(1)
+}
+
+/// Maps an argument with its first and last aligned block.
+fn place(memory: &mut RegionMemory, block: u64, address: u64, argument: &CallArgument, written: bool) -> bool {
+    let first = address / block * block;
+    let before = (address - first) as usize;
+    let whole = |length: usize| (before + length).next_multiple_of(block as usize);
+    match argument {
+        CallArgument::Region(bytes) if bytes.is_empty() => true,
+        CallArgument::Region(bytes) => {
+            let mut image = vec![POISON; whole(bytes.len())];
+            image[before..before + bytes.len()].copy_from_slice(bytes);
+            memory.map(first, image, written)
+        }
+        CallArgument::Undefined(0) => true,
+        CallArgument::Undefined(length) => memory.map_undefined(first, whole(*length)),
+        CallArgument::Scalar(_) => false,
+    }
 }
 
 fn set_integer(registers: &mut Registers, machine: &Machine, abi: &Abi, number: u32, value: u64) {

@@ -9,8 +9,8 @@ use crate::execute::Step;
 use crate::finished::{Cycles, Evidence, FinishedFunction, FunctionRole, Performance};
 use crate::lowering::builder::PoolAddressing;
 use crate::lowering::memory_rows::MemoryRows;
-use crate::lowering::naturals;
 use crate::lowering::selection::Selector;
+use crate::lowering::{self, Options};
 use crate::machine::Machine;
 use crate::program::{Program, RegionKind};
 use crate::replay::{ReplayError, ReplayFunction, ReplayOptions, Replayed, SetupCache, replay};
@@ -28,6 +28,8 @@ pub struct FinishOptions {
     pub effort: Effort,
     /// How constants are addressed.
     pub pool: PoolAddressing,
+    /// Copies of the kernel in its function.
+    pub interleave: u32,
     /// How much to replay.
     pub replay: ReplayOptions,
 }
@@ -77,6 +79,7 @@ struct Stage {
     role: FunctionRole,
     built: Built,
     code: Code,
+    copies: u32,
 }
 
 /// Finishes a kernel: its own function first.
@@ -91,16 +94,19 @@ pub fn finish(
 ) -> Result<Vec<FinishedFunction>, FinishError> {
     let selector = Selector::new(machine);
     let memory_rows = MemoryRows::of(&selector);
-    let programs =
-        naturals::lower(kernel, &selector, &memory_rows, options.pool).map_err(|diagnostic| FinishError::Refused(vec![*diagnostic]))?;
+    let lowering_options = Options { pool_addressing: options.pool };
+    let programs = lowering::lower_selected(kernel, &selector, &memory_rows, &lowering_options)
+        .map_err(|diagnostic| FinishError::Refused(vec![*diagnostic]))?;
     let mut stages = Vec::with_capacity(programs.len());
     for (role, program) in programs {
         // Only the kernel itself is worth a search.
-        let effort = if role == FunctionRole::Kernel { options.effort } else { Effort::List };
-        stages.push(stage(machine, role, program, effort)?);
+        let (effort, copies) = if role == FunctionRole::Kernel { (options.effort, options.interleave) } else { (Effort::List, 1) };
+        stages.push(stage(machine, role, &program, effort, copies)?);
     }
-    let functions: Vec<ReplayFunction<'_>> =
-        stages.iter().map(|stage| ReplayFunction { role: stage.role, program: &stage.built.program, code: &stage.code }).collect();
+    let functions: Vec<ReplayFunction<'_>> = stages
+        .iter()
+        .map(|stage| ReplayFunction { role: stage.role, program: &stage.built.program, code: &stage.code, copies: stage.copies })
+        .collect();
     let replayed = replay(machine, kernel, &functions, options.replay, cache)?;
     let model = if machine.parameters.is_empty() {
         None
@@ -110,8 +116,8 @@ pub fn finish(
     stages.into_iter().enumerate().map(|(index, stage)| finished(machine, model.as_ref(), stage, &replayed, index)).collect()
 }
 
-fn stage(machine: &Machine, role: FunctionRole, program: Program, effort: Effort) -> Result<Stage, FinishError> {
-    let built = driver::build(program, machine, DriverOptions { effort, ..DriverOptions::default() })?;
+fn stage(machine: &Machine, role: FunctionRole, program: &Program, effort: Effort, copies: u32) -> Result<Stage, FinishError> {
+    let built = driver::build_copies(program, machine, copies, DriverOptions { effort, ..DriverOptions::default() })?;
     let code = assemble(&built.program, machine, &built.schedule, &built.allocation, &read_frame_line)?;
     let code = read_back(machine, &built.program.name, code)?;
     let products = Products {
@@ -123,7 +129,7 @@ fn stage(machine: &Machine, role: FunctionRole, program: Program, effort: Effort
         secret_addresses: SecretAddresses::Refused,
     };
     check::check(products).map_err(|violations| FinishError::Check { function: built.program.name.clone(), violations })?;
-    Ok(Stage { role, built, code })
+    Ok(Stage { role, built, code, copies })
 }
 
 fn read_frame_line(machine: &Machine, line: &str) -> Result<Vec<CodeInstruction>, String> {
@@ -167,7 +173,7 @@ fn finished(
     replayed: &Replayed,
     index: usize,
 ) -> Result<FinishedFunction, FinishError> {
-    let Stage { role, built, code } = stage;
+    let Stage { role, built, code, .. } = stage;
     let runs = &replayed.runs[index];
     let begin = label(&code, &format!(".Lbody_{}", built.program.name));
     let end = label(&code, &format!(".Lend_{}", built.program.name));

@@ -28,6 +28,8 @@ pub struct ReplayFunction<'a> {
     pub program: &'a Program,
     /// Its code, best read back from text.
     pub code: &'a Code,
+    /// Copies of the kernel in it.
+    pub copies: u32,
 }
 
 /// How much to replay.
@@ -164,8 +166,88 @@ impl Replay<'_, '_> {
     fn kernel(&mut self, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
         let kernel = self.kernel;
         let montgomery = function.program.montgomery;
-        // Setup parameters keep their values over the inputs of one setting.
-        let mut setup_words = Words(0x5e70 + u64::from(self.setup));
+        let radix = match (montgomery, self.modulus_bits()) {
+            (Some(form), Some(bits)) => MontgomeryRadix::one().with(bits, form.radix_bits),
+            _ => MontgomeryRadix::one(),
+        };
+        let interpretation = Interpretation { montgomery_radix: radix };
+        let mut copies = Vec::new();
+        for copy in 0..function.copies {
+            copies.push(self.copy(copy, input, montgomery, &interpretation, words)?);
+        }
+        let mut arguments = Vec::new();
+        // For each parameter of the function: which copy, and which parameter of the kernel where it is one of it.
+        let mut origins = Vec::new();
+        for declared in &function.program.parameters {
+            let (copy, name) = origin(&declared.name, function.copies);
+            let index = kernel.parameters.iter().position(|parameter| parameter.name == name);
+            let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: declared.name.clone() };
+            let values = &copies.get(copy).ok_or_else(unfit)?.values;
+            origins.push((copy, index));
+            arguments.push(match (declared.kind.clone(), index) {
+                (ProgramParameterKind::Scalar { .. }, Some(index)) => CallArgument::Scalar(scalar(&values[index])),
+                // The count that goes with a slice.
+                (ProgramParameterKind::Scalar { .. }, None) => {
+                    let slice = name
+                        .strip_suffix("_count")
+                        .and_then(|slice| kernel.parameters.iter().position(|parameter| parameter.name == slice));
+                    match slice.map(|slice| &values[slice]) {
+                        Some(Argument::List(list)) => CallArgument::Scalar(list.len() as u64),
+                        _ => return Err(unfit()),
+                    }
+                }
+                (ProgramParameterKind::Pointer { region, .. }, Some(index)) => {
+                    let parameter = &kernel.parameters[index];
+                    let layout = &function.program.layouts[region.0 as usize];
+                    if let Layout::SetupBlock { .. } = layout {
+                        CallArgument::Region(self.setup_block(&values[index])?)
+                    } else {
+                        let bytes = encode(layout, &parameter.ty, &values[index], self.machine.byte_order, words).ok_or_else(unfit)?;
+                        if parameter.direction == Direction::Out {
+                            CallArgument::Undefined(bytes.len())
+                        } else {
+                            CallArgument::Region(bytes)
+                        }
+                    }
+                }
+                (ProgramParameterKind::Pointer { .. }, None) => return Err(unfit()),
+            });
+        }
+        let called = call(self.machine, function.program, function.code, &arguments, words.word())?;
+        for (copy, chosen) in copies.iter().enumerate() {
+            let mut actual = Vec::new();
+            for (index, parameter) in kernel.parameters.iter().enumerate().filter(|(_, parameter)| parameter.direction != Direction::In) {
+                let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: parameter.name.clone() };
+                let place = origins.iter().position(|origin| *origin == (copy, Some(index))).ok_or_else(unfit)?;
+                let ProgramParameterKind::Pointer { region, .. } = function.program.parameters[place].kind else { return Err(unfit()) };
+                let layout = &function.program.layouts[region.0 as usize];
+                actual.push(decode(layout, &parameter.ty, &called.regions[place], self.machine.byte_order).ok_or_else(unfit)?);
+            }
+            let bound = montgomery.map_or(1, |form| form.bound);
+            if let Some(difference) = compare_results(kernel, &chosen.read, &chosen.expected, &actual, bound).into_iter().next() {
+                return Err(ReplayError::Differs {
+                    function: function.program.name.clone(),
+                    place: difference.place,
+                    expected: format!("{:x?}", difference.expected),
+                    actual: format!("{:x?}", difference.actual),
+                    input,
+                });
+            }
+        }
+        Ok(called.steps)
+    }
+
+    /// Values and results for one copy of the kernel. Setup parameters keep their values over the inputs of one setting.
+    fn copy(
+        &self,
+        copy: u32,
+        input: u32,
+        montgomery: Option<MontgomeryForm>,
+        interpretation: &Interpretation,
+        words: &mut Words,
+    ) -> Result<CopyValues, ReplayError> {
+        let kernel = self.kernel;
+        let mut setup_words = Words(0x5e70 + u64::from(self.setup) + (u64::from(copy) << 32));
         let mut values: Vec<Argument> = Vec::new();
         for (index, parameter) in kernel.parameters.iter().enumerate() {
             let words = if parameter.setup { &mut setup_words } else { &mut *words };
@@ -175,48 +257,8 @@ impl Replay<'_, '_> {
         }
         let read: Vec<Argument> =
             kernel.parameters.iter().zip(&values).filter(|(parameter, _)| parameter.is_input()).map(|(_, value)| value.clone()).collect();
-        let radix = match (montgomery, self.modulus_bits()) {
-            (Some(form), Some(bits)) => MontgomeryRadix::one().with(bits, form.radix_bits),
-            _ => MontgomeryRadix::one(),
-        };
-        let expected = interpret(kernel, &read, &Interpretation { montgomery_radix: radix }).map_err(|error| self.no_meaning(&error))?;
-        let mut arguments = Vec::with_capacity(values.len());
-        for ((parameter, declared), value) in kernel.parameters.iter().zip(&function.program.parameters).zip(&values) {
-            arguments.push(match declared.kind {
-                ProgramParameterKind::Scalar { .. } => CallArgument::Scalar(scalar(value)),
-                ProgramParameterKind::Pointer { region, .. } => {
-                    let layout = &function.program.layouts[region.0 as usize];
-                    let bytes = function.program[region].bytes;
-                    if parameter.direction == Direction::Out {
-                        CallArgument::Undefined(bytes.unwrap_or(0) as usize)
-                    } else if let Layout::SetupBlock { .. } = layout {
-                        CallArgument::Region(self.setup_block(value)?)
-                    } else {
-                        let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: parameter.name.clone() };
-                        CallArgument::Region(encode(layout, &parameter.ty, value, self.machine.byte_order, words).ok_or_else(unfit)?)
-                    }
-                }
-            });
-        }
-        let called = call(self.machine, function.program, function.code, &arguments, words.word())?;
-        let mut actual = Vec::new();
-        for (index, parameter) in kernel.parameters.iter().enumerate().filter(|(_, parameter)| parameter.direction != Direction::In) {
-            let ProgramParameterKind::Pointer { region, .. } = function.program.parameters[index].kind else { continue };
-            let layout = &function.program.layouts[region.0 as usize];
-            let unfit = || ReplayError::Layout { function: function.program.name.clone(), parameter: parameter.name.clone() };
-            actual.push(decode(layout, &parameter.ty, &called.regions[index], self.machine.byte_order).ok_or_else(unfit)?);
-        }
-        let bound = montgomery.map_or(1, |form| form.bound);
-        match compare_results(kernel, &read, &expected, &actual, bound).into_iter().next() {
-            None => Ok(called.steps),
-            Some(difference) => Err(ReplayError::Differs {
-                function: function.program.name.clone(),
-                place: difference.place,
-                expected: format!("{:x?}", difference.expected),
-                actual: format!("{:x?}", difference.actual),
-                input,
-            }),
-        }
+        let expected = interpret(kernel, &read, interpretation).map_err(|error| self.no_meaning(&error))?;
+        Ok(CopyValues { values, read, expected })
     }
 
     fn no_meaning(&self, error: &InterpretError) -> ReplayError {
@@ -323,6 +365,22 @@ impl Replay<'_, '_> {
         self.cache.entries.push((function.code.clone(), given, block.clone(), called.steps));
         Ok(block)
     }
+}
+
+/// What one copy of a kernel is given and what it must give.
+struct CopyValues {
+    /// A value for every parameter.
+    values: Vec<Argument>,
+    /// Those that are read.
+    read: Vec<Argument>,
+    /// The interpreter's results.
+    expected: Vec<Argument>,
+}
+
+/// Copy and name in the kernel of a function's parameter.
+fn origin(name: &str, copies: u32) -> (usize, &str) {
+    let split = name.rsplit_once('_').filter(|_| copies > 1);
+    split.and_then(|(name, copy)| Some((copy.parse().ok()?, name))).unwrap_or((0, name))
 }
 
 /// What a scalar parameter is used for, where that limits its values.

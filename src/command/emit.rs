@@ -70,6 +70,7 @@ fn options(arguments: &KernelArgs, position_independent: bool, text: TextOptions
         parameters: arguments.param.clone(),
         kernels: arguments.kernel.clone(),
         effort: arguments.effort,
+        interleave: arguments.interleave,
         position_independent,
         text,
     }
