@@ -55,7 +55,7 @@ pub enum FinishError {
         reason: String,
     },
     /// A rule is broken: a defect of kgen.
-    #[error("`{function}` was refused by the checker: {}", violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    #[error("`{function}` was refused by the checker: {}", first_violations(violations))]
     Check {
         /// The function.
         function: String,
@@ -73,6 +73,16 @@ pub enum FinishError {
         /// Why.
         reasons: Vec<String>,
     },
+}
+
+/// One mistake breaks many rules: the first few say where to look.
+fn first_violations(violations: &[Violation]) -> String {
+    const SHOWN: usize = 3;
+    let mut texts: Vec<String> = violations.iter().take(SHOWN).map(ToString::to_string).collect();
+    if violations.len() > SHOWN {
+        texts.push(format!("and {} more", violations.len() - SHOWN));
+    }
+    texts.join("; ")
 }
 
 struct Stage {
