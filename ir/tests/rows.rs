@@ -36,7 +36,7 @@ fn rules(names: &[&str], text: &str) -> Vec<&'static str> {
     errors(names, text).iter().map(|error| error.rule).collect()
 }
 
-fn output<'a>(body: &'a Body, index: usize) -> &'a Op {
+fn output(body: &Body, index: usize) -> &Op {
     &body.nodes[body.outputs[index].1].op
 }
 

@@ -10,7 +10,7 @@ use kgen_schedulers::timing::{
 const INSTRUCTIONS: u32 = 1138;
 
 fn model() -> TimingModel {
-    let machine = kgen_schedulers::target_file::embedded_machine("e600").ok().expect("an embedded target");
+    let machine = kgen_schedulers::target_file::embedded_machine("e600").expect("an embedded target");
     TimingModel::from_machine(&machine).expect("a superscalar machine")
 }
 

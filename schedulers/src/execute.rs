@@ -8,6 +8,7 @@ use kgen_ir::domains::compiled::{CompiledMeaning, Scratch};
 use kgen_ir::domains::concrete::{Fault as MeaningFault, FaultKind, ShadowedBits};
 use kgen_ir::domains::memory::{Memory, RegionMemory};
 use kgen_ir::source::Span;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Registers of all files; what was never written is undefined.
@@ -156,7 +157,10 @@ pub struct Executor<'a> {
     constants: Vec<Vec<Option<ShadowedBits>>>,
     symbols: BTreeMap<&'a str, u64>,
     labels: BTreeMap<&'a str, usize>,
-    meanings: BTreeMap<RowId, CompiledMeaning>,
+    /// The rows' meanings, each once.
+    meanings: Vec<CompiledMeaning>,
+    /// Which of them each instruction has.
+    meaning_of: Vec<u32>,
     exposed: bool,
     branch_delay: u32,
 }
@@ -192,9 +196,14 @@ impl<'a> Executor<'a> {
             symbols.insert(object.symbol.as_str(), next);
             next += object.bytes.len() as u64;
         }
-        let mut meanings = BTreeMap::new();
+        let mut meanings = Vec::new();
+        let mut known: BTreeMap<RowId, u32> = BTreeMap::new();
+        let mut meaning_of = Vec::with_capacity(code.instructions.len());
         for instruction in &code.instructions {
-            meanings.entry(instruction.row).or_insert_with(|| CompiledMeaning::new(&machine[instruction.row].meaning));
+            meaning_of.push(*known.entry(instruction.row).or_insert_with(|| {
+                meanings.push(CompiledMeaning::new(&machine[instruction.row].meaning));
+                meanings.len() as u32 - 1
+            }));
         }
         let exposed = machine.hazard(HazardKind::Latency).is_some_and(|hazard| hazard.enforcement == Enforcement::Must);
         let branch_delay = machine.hazard(HazardKind::BranchDelay).and_then(|hazard| hazard.limit).unwrap_or(0);
@@ -208,6 +217,7 @@ impl<'a> Executor<'a> {
             symbols,
             labels,
             meanings,
+            meaning_of,
             exposed,
             branch_delay,
         };
@@ -250,10 +260,13 @@ impl<'a> Executor<'a> {
             land(self.machine, &mut landing, cycle, registers);
             let mut flow = Flow::Next;
             // Loads of a bundle see memory before its stores.
-            let stores =
-                |index: &usize| self.machine[self.code.instructions[*index].row].memory().is_some_and(crate::machine::RowMemory::is_store);
-            let (later, first): (Vec<usize>, Vec<usize>) = (at..end).partition(stores);
-            for index in first.into_iter().chain(later) {
+            let mut order: SmallVec<[usize; 8]> = (at..end).collect();
+            if order.len() > 1 {
+                order.sort_by_key(|index| {
+                    self.machine[self.code.instructions[*index].row].memory().is_some_and(crate::machine::RowMemory::is_store)
+                });
+            }
+            for index in order {
                 steps += 1;
                 if steps > self.placement.step_budget {
                     return Err(self.fault(index, FaultReason::Budget(self.placement.step_budget)));
@@ -352,7 +365,7 @@ impl<'a> Executor<'a> {
         let instruction = &self.code.instructions[index];
         let row = &self.machine[instruction.row];
         let operands = &self.operands[index];
-        let mut inputs: Vec<ShadowedBits> = Vec::with_capacity(operands.len());
+        let mut inputs: SmallVec<[ShadowedBits; 4]> = SmallVec::new();
         let mut short_operand = false;
         for (number, operand) in row.operands.iter().enumerate().filter(|(_, operand)| operand.read) {
             let value = match (&operands[number], &self.constants[index][number]) {
@@ -372,12 +385,9 @@ impl<'a> Executor<'a> {
             }
             inputs.push(value);
         }
-        let references: Vec<&ShadowedBits> = inputs.iter().collect();
+        let references: SmallVec<[&ShadowedBits; 4]> = inputs.iter().collect();
         let mut watched = Watched { memory, access: None };
-        let Some(meaning) = self.meanings.get(&instruction.row) else {
-            return Err(self.fault(index, FaultReason::PastEnd));
-        };
-        let outcome = meaning
+        let outcome = self.meanings[self.meaning_of[index] as usize]
             .run(scratch, &mut watched, &references)
             .map_err(|MeaningFault { kind, .. }| self.fault(index, FaultReason::Meaning(kind)))?;
         let written = row.operands.iter().enumerate().filter(|(_, operand)| operand.written);

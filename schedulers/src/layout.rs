@@ -13,11 +13,10 @@ pub fn canonical_limbs(layout: &Layout, value: &BigUint) -> Option<Vec<i64>> {
     let half = &radix >> 1u32;
     let mut rest = BigInt::from(value.clone());
     let mut limbs = Vec::with_capacity(limb_order.len());
-    for index in 0..limb_order.len() {
+    for (index, (low, high)) in limb_limits.iter().enumerate() {
         if index + 1 == limb_order.len() {
             let last = i64::try_from(&rest).ok()?;
-            let (low, high) = limb_limits[index];
-            return (low <= last && last <= high).then(|| {
+            return (*low <= last && last <= *high).then(|| {
                 limbs.push(last);
                 limbs
             });

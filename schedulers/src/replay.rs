@@ -91,7 +91,16 @@ pub enum ReplayError {
 /// Results of setup functions already run in this process: the same code on the same bytes gives the same bytes.
 #[derive(Debug, Default)]
 pub struct SetupCache {
-    entries: Vec<(Code, Vec<u8>, Vec<u8>, Vec<Step>)>,
+    entries: Vec<SetupRun>,
+}
+
+/// One run of a setup function.
+#[derive(Debug)]
+struct SetupRun {
+    code: Code,
+    given: Vec<u8>,
+    block: Vec<u8>,
+    steps: Vec<Step>,
 }
 
 /// Rounds given to a run-time loop at most: enough to go around, and none.
@@ -145,8 +154,8 @@ pub fn replay(
         }
     }
     for (number, function) in functions.iter().enumerate().filter(|(_, function)| function.role == FunctionRole::Setup) {
-        let found = cache.entries.iter().find(|(code, ..)| same_code(code, function.code));
-        replayed.runs[number].extend(found.map(|(.., steps)| steps.clone()));
+        let found = cache.entries.iter().find(|run| same_code(&run.code, function.code));
+        replayed.runs[number].extend(found.map(|run| run.steps.clone()));
     }
     match (replayed.inputs, refused) {
         (0, Some(reason)) => Err(ReplayError::NoMeaning { kernel: kernel.name.clone(), reason }),
@@ -354,15 +363,14 @@ impl Replay<'_, '_> {
             }
             _ => return Err(unfit()),
         };
-        if let Some((.., block, _)) = self.cache.entries.iter().find(|(code, bytes, ..)| *bytes == given && same_code(code, function.code))
-        {
-            return Ok(block.clone());
+        if let Some(run) = self.cache.entries.iter().find(|run| run.given == given && same_code(&run.code, function.code)) {
+            return Ok(run.block.clone());
         }
         let bytes = function.program.regions.first().and_then(|region| region.bytes).unwrap_or(0) as usize;
         let arguments = [CallArgument::Undefined(bytes), CallArgument::Region(given.clone())];
         let called = call(self.machine, function.program, function.code, &arguments, 1)?;
         let block = called.regions.into_iter().next().unwrap_or_default();
-        self.cache.entries.push((function.code.clone(), given, block.clone(), called.steps));
+        self.cache.entries.push(SetupRun { code: function.code.clone(), given, block: block.clone(), steps: called.steps });
         Ok(block)
     }
 }

@@ -194,6 +194,7 @@ impl Pieces {
 pub struct Interval(Form);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly every value is of bits; a box would be an allocation for each")]
 enum Form {
     Bits(Pieces),
     List(Arc<Vec<Interval>>),

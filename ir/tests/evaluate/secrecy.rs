@@ -73,7 +73,7 @@ fn secret_indices_are_reported_where_they_stand() {
     assert!(address.within.is_empty());
     assert_eq!(address.path[0].name, "s");
     // The lookup by the public index is public, the other one is not.
-    let lookups: Vec<bool> = secrecy.body.nodes.iter().copied().collect();
+    let lookups: Vec<bool> = secrecy.body.nodes.to_vec();
     assert!(lookups[address.node.index()]);
     assert_eq!(lookups.iter().filter(|secret| **secret).count(), 3, "the secret, the sum, the lookup");
 }

@@ -253,7 +253,7 @@ impl ProgramBuilder<'_> {
         let file = self.integer_file();
         let wanted: Vec<bool> = TEST_PROBES.iter().map(|value| (*value == 0) == (test == Test::Zero)).collect();
         // What a jump may look at: the value itself, or the result of a comparison of it with zero.
-        let mut flags: Vec<(Option<(RowId, usize, usize)>, FileId, Vec<Value>)> = Vec::new();
+        let mut flags: Vec<Flag> = Vec::new();
         let content = machine[file].value_type(1);
         flags.push((None, file, TEST_PROBES.iter().map(|value| probes::integer(&content, *value)).collect()));
         for (id, row) in self.selector.rows_of_kind(RowKind::Compute) {
@@ -313,8 +313,14 @@ fn counts_down(row: &Row, ports: &RowPorts, label: usize) -> bool {
     })
 }
 
+/// What a jump may look at: the comparison that makes it (row, operand compared, operand written) where there is one, its file, its value for every probe.
+type Flag = (Option<(RowId, usize, usize)>, FileId, Vec<Value>);
+
+/// Operand numbers of the register and of the label, and immediates by operand number.
+type JumpOperands = (usize, usize, Vec<(usize, i64)>);
+
 /// Whether a conditional jump on a register of `file` is taken as wanted: operand of the register, of the label, immediates.
-fn jump_taken_as(row: &Row, file: FileId, flags: &[Value], wanted: &[bool]) -> Option<(usize, usize, Vec<(usize, i64)>)> {
+fn jump_taken_as(row: &Row, file: FileId, flags: &[Value], wanted: &[bool]) -> Option<JumpOperands> {
     let ports = RowPorts::of(row);
     if !ports.written.is_empty() {
         return None;

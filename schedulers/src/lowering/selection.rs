@@ -263,7 +263,10 @@ impl<'m> Selector<'m> {
         }
         let mut found = vec![Vec::new()];
         for list in &choices {
-            found = found.iter().flat_map(|head: &Vec<Binding>| list.iter().map(|next| [&head[..], &[next.clone()]].concat())).collect();
+            found = found
+                .iter()
+                .flat_map(|head: &Vec<Binding>| list.iter().map(|next| [&head[..], std::slice::from_ref(next)].concat()))
+                .collect();
         }
         found.retain(|assignment| (0..shape.inputs.len() as u32).all(|input| assignment.contains(&Binding::Input(input))));
         found

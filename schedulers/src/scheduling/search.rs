@@ -87,7 +87,7 @@ impl SplitMix64 {
 
     /// A number below `limit`, which is not 0.
     fn below(&mut self, limit: u32) -> u32 {
-        ((self.next() >> 32) * u64::from(limit) >> 32) as u32
+        (((self.next() >> 32) * u64::from(limit)) >> 32) as u32
     }
 
     /// The most cycles that may be lost: at least k with probability 2^(−k·coldness/16).
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
         let later = random.next() & 1 == 1;
         // Short ways are tried more often: the square of an even number between 0 and 1.
         let (distance, stretch) = (u64::from(random.below(reach.max(1))), u64::from(random.below(256)));
-        let span = 1 + (distance * stretch * stretch >> 16) as usize;
+        let span = 1 + ((distance * stretch * stretch) >> 16) as usize;
         let to = if later {
             let limit = graph.successors(node).iter().map(|edge| self.position[edge.to as usize] as usize - 1).min();
             (from + span).min(limit.unwrap_or(self.order.len() - 1))

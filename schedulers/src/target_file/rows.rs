@@ -327,7 +327,8 @@ fn check(operands: &[RowOperand], attributes: &Attributes, machine: &Machine, sp
             errors.push(error.help(format!("read it through a second operand, `old_{name}:FILE={name}`")));
         }
         let names_code = matches!(operand.kind, OperandKind::Label | OperandKind::Symbol);
-        if !operand.read && !operand.written && !(names_code && attributes.control.is_some()) {
+        let used = operand.read || operand.written || (names_code && attributes.control.is_some());
+        if !used {
             errors.push(Diagnostic::error("operand-unused", span, format!("the meaning does not use operand `{name}`")));
         }
         if let OperandKind::Register(file) = operand.kind {

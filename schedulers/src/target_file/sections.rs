@@ -400,7 +400,7 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
             }
         }
     }
-    if file.width_bits == 0 || file.width_bits > 512 || (file.width_bits > 64 && !file.scalar && file.width_bits % 8 != 0) {
+    if file.width_bits == 0 || file.width_bits > 512 || (file.width_bits > 64 && !file.scalar && !file.width_bits.is_multiple_of(8)) {
         let message = format!("registers of `{}` have {} bits", file.name, file.width_bits);
         cursor.errors.push(Diagnostic::error("register-width", name_span, message).help("1 to 512; whole bytes past 64"));
     }

@@ -132,7 +132,7 @@ impl InstructionTiming {
 pub fn is_misaligned(model: &TimingModel, address: u64, bytes: u32) -> bool {
     let bytes = u64::from(bytes.max(1));
     let boundary = u64::from(model.misalign_boundary_bytes);
-    address % bytes != 0 && address / boundary != (address + bytes - 1) / boundary
+    !address.is_multiple_of(bytes) && address / boundary != (address + bytes - 1) / boundary
 }
 
 /// One executed instruction.

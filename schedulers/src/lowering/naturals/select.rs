@@ -6,7 +6,7 @@ use crate::lowering::builder::{Lowering, Place, ProgramBuilder};
 use crate::lowering::shapes::LaneOp;
 use crate::program::{RegionId, ValueId};
 
-/// result = table[index]; an index past the table gives entry 0.
+/// `result = table[index]`; an index past the table gives entry 0.
 pub(super) fn scan(
     builder: &mut ProgramBuilder<'_>,
     form: &NaturalForm,

@@ -1,10 +1,8 @@
 //! Programs through scheduling, allocation and the driver; the checker, which shares no code with them, has the last word.
 
-mod scheduling_support;
-
+use crate::support::*;
 use kgen_schedulers::dependence::DependenceGraph;
 use kgen_schedulers::program::*;
-use scheduling_support::*;
 
 /// `live` loads, all still needed at the end, folded together in the order of loading.
 fn all_live_at_once(machine: &kgen_schedulers::machine::Machine, live: usize) -> Program {

@@ -1,14 +1,12 @@
 //! Random programs through the driver: whatever it does, the independent checker accepts, every time the same way.
 
-mod scheduling_support;
-
+use crate::support::*;
 use kgen_schedulers::driver::{DriverOptions, build, build_copies};
 use kgen_schedulers::interleave::{Arrangement, interleave};
 use kgen_schedulers::machine::Machine;
 use kgen_schedulers::program::*;
 use kgen_schedulers::scheduling::Effort;
 use proptest::prelude::*;
-use scheduling_support::*;
 
 /// A straight line of vector and carry instructions; each number decides what the next instruction is and what it reads.
 fn random_program(machine: &Machine, choices: &[(u8, u16, u16, u16)]) -> Program {
