@@ -191,7 +191,25 @@ pub enum Op {
         /// Right factor, likewise.
         b: NodeHandle,
     },
-    /// The residue brought below m: the natural value x mod m with 0 ≤ x < m.
+    /// Sum of residues: ≡ a + b (mod m), below c·m.
+    ResidueAdd {
+        /// The modulus.
+        modulus: NodeHandle,
+        /// A residue.
+        a: NodeHandle,
+        /// A residue of the same modulus.
+        b: NodeHandle,
+    },
+    /// Difference of residues: ≡ a − b (mod m), below c·m.
+    ResidueSubtract {
+        /// The modulus.
+        modulus: NodeHandle,
+        /// A residue.
+        a: NodeHandle,
+        /// A residue of the same modulus.
+        b: NodeHandle,
+    },
+    /// The residue brought below m: the natural x mod m with 0 ≤ x < m.
     Canonical {
         /// The modulus.
         modulus: NodeHandle,
@@ -324,7 +342,9 @@ impl Op {
             Op::Lane { vector, index } => vec![*vector, *index],
             Op::Element { array, index } => vec![*array, *index],
             Op::WithElement { array, index, value } => vec![*array, *index, *value],
-            Op::Montgomery { modulus, a, b } => vec![*modulus, *a, *b],
+            Op::Montgomery { modulus, a, b } | Op::ResidueAdd { modulus, a, b } | Op::ResidueSubtract { modulus, a, b } => {
+                vec![*modulus, *a, *b]
+            }
             Op::Canonical { modulus, value } => vec![*modulus, *value],
             Op::Loop { count, carried, captured, .. } => [&[*count][..], carried, captured].concat(),
             Op::Map { slices, captured, .. } => [&slices[..], captured].concat(),
@@ -350,7 +370,9 @@ impl Op {
             Op::Nary(_, list) | Op::Lanes(list) | Op::Concatenate(list) | Op::Array(list) => list.iter_mut().for_each(change),
             Op::Select { condition: a, then: b, otherwise: c }
             | Op::WithElement { array: a, index: b, value: c }
-            | Op::Montgomery { modulus: a, a: b, b: c } => [a, b, c].into_iter().for_each(change),
+            | Op::Montgomery { modulus: a, a: b, b: c }
+            | Op::ResidueAdd { modulus: a, a: b, b: c }
+            | Op::ResidueSubtract { modulus: a, a: b, b: c } => [a, b, c].into_iter().for_each(change),
             Op::Loop { count, carried, captured, .. } => std::iter::once(count).chain(carried).chain(captured).for_each(change),
             Op::Map { slices, captured, .. } => slices.iter_mut().chain(captured).for_each(change),
         }

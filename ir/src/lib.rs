@@ -48,7 +48,7 @@
 //! **Types.** Everything is unsigned; signed operations are named. Lane i of a vector is the i-th in address order. Operators and built-in functions on `uWxN` work lane by lane on two operands
 //! of one type; comparisons give u1 per lane; counts of shifts and rotations are scalars of any width or one per lane. An index of a lane, bit or element is a scalar of any width;
 //! a table (array of scalars) indexed by a vector gives a vector. Naturals grow as they need: `a + b` has one bit more than the wider, `a * b` the sum of both widths, `a - b` the
-//! width of a and is forbidden where negative; a narrower natural is taken where a wider one is wanted. `residue<m>` names a `modulus` parameter of the same signature.
+//! width of a and is forbidden where negative; a narrower natural is taken where a wider one is wanted. `residue<m>` names a `modulus` parameter of the same signature; residues are added and subtracted modulo it.
 //!
 //! **Functions and kernels** are inlined where they are called, so no call may come back to itself. A kernel called by another one assigns its `out` and `inout` arguments, which must be names.
 //! The last statement of a block with a result is the result. The result of a kernel is an output called `result`.
@@ -63,7 +63,7 @@
 //! `sar(x, n)`, `min max smin smax slt(a, b)`, `clz(x)`, `popcount(x)`, `clmul(a, b)`, `gfmul(a, b, POLYNOMIAL)` (its top bit may be left out),
 //! `affine(x, [rows], c)` (row i gives bit i), `undefined(type)`,
 //! `be16 be32 be64 le16 le32 le64 (bytes)` (bytes to words, and back: `bytes_be(x)`, `bytes_le(x)`),
-//! `mont(a, b)` (one operand at least is a residue; the other may be a natural no wider than the modulus, or a number), `canonical(x)`, on naturals `low(x, W)`, `high(x, W)` (bits W and up).
+//! `mont(a, b)` (one operand at least is a residue; the other may be a natural no wider than the modulus, or a number), `canonical(x)` (a residue below its modulus, as a `nat<BITS>`), on naturals `low(x, W)`, `high(x, W)` (bits W and up).
 //!
 //! **Rows** of a machine use the same statements and expressions over their operands, and besides: `load(address, BYTES)`, the statements `store(address, bytes)`, `store(address, bytes) if c`,
 //! `branch`, `branch if c`, `branch to address if c`. Views without byte order (`.u32x4`) mean the target's order and exist in rows only, unless no lane changes its width. Rows have no `loop` and no `map`.

@@ -196,6 +196,8 @@ fn op_text(op: &kgen_ir::body::Op) -> String {
         Op::NaturalSubtract(..) => "NaturalSubtract".to_owned(),
         Op::NaturalMultiply(..) => "NaturalMultiply".to_owned(),
         Op::Montgomery { .. } => "Montgomery".to_owned(),
+        Op::ResidueAdd { .. } => "ResidueAdd".to_owned(),
+        Op::ResidueSubtract { .. } => "ResidueSubtract".to_owned(),
         Op::Canonical { .. } => "Canonical".to_owned(),
         Op::Load { .. } => "Load".to_owned(),
         Op::Loop { .. } => "Loop".to_owned(),

@@ -503,6 +503,12 @@ fn apply_element(context: Context<'_>, array: &Value, index: &Value, index_type:
     Ok(ShadowedBits::concatenate(&parts).into())
 }
 
+/// A modulus that can be divided by.
+fn positive(modulus: &Value) -> Result<&BigUint, FaultKind> {
+    let modulus = integer(modulus)?;
+    if modulus.is_zero() { Err(FaultKind::EvenModulus) } else { Ok(modulus) }
+}
+
 fn natural(value: BigUint, ty: &Type) -> Result<Value, FaultKind> {
     match ty {
         Type::Natural { bits } | Type::Modulus { bits } if value.bits() > u64::from(*bits) => {
@@ -605,13 +611,15 @@ impl<M: Memory> Concrete<'_, M> {
                 let Type::Modulus { bits } = context.type_of(*modulus) else { return Err(FaultKind::Malformed("modulus expected")) };
                 Value::Integer(self.montgomery(*bits, integer(operands[0])?, integer(operands[1])?, integer(operands[2])?)?)
             }
-            Op::Canonical { .. } => {
-                let modulus = integer(operands[0])?;
-                if modulus.is_zero() {
-                    return Err(FaultKind::EvenModulus);
-                }
-                Value::Integer(integer(operands[1])? % modulus)
+            Op::ResidueAdd { .. } => {
+                let modulus = positive(operands[0])?;
+                Value::Integer((integer(operands[1])? + integer(operands[2])?) % modulus)
             }
+            Op::ResidueSubtract { .. } => {
+                let modulus = positive(operands[0])?;
+                Value::Integer((integer(operands[1])? % modulus + modulus - integer(operands[2])? % modulus) % modulus)
+            }
+            Op::Canonical { .. } => Value::Integer(integer(operands[1])? % positive(operands[0])?),
             Op::Input(_) | Op::Constant(_) | Op::Integer(_) | Op::Load { .. } | Op::Loop { .. } | Op::Map { .. } | Op::Result(..) => {
                 return Err(FaultKind::Malformed("operation that the evaluator itself does"));
             }

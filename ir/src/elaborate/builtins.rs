@@ -479,7 +479,7 @@ impl Elaborator {
             _ => self.settle(&value.0, value.1)?,
         };
         let ty = self.ty(node);
-        let Type::Residue { modulus, .. } = ty else {
+        let Type::Residue { modulus, bits } = ty else {
             let name = self.type_name(&ty);
             return Some(
                 self.report(
@@ -490,7 +490,7 @@ impl Elaborator {
             );
         };
         let modulus = self.modulus_node(modulus)?;
-        Some(self.push(Op::Canonical { modulus, value: node }, ty, span))
+        Some(self.push(Op::Canonical { modulus, value: node }, Type::Natural { bits }, span))
     }
 
     fn natural_slice(&mut self, builtin: Builtin, arguments: &[Expression], span: Span) -> Option<Value> {

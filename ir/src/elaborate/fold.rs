@@ -19,6 +19,8 @@ pub fn constant(builder: &Builder, op: &Op, ty: &Type) -> Option<Op> {
             | Op::Array(_)
             | Op::WithElement { .. }
             | Op::Montgomery { .. }
+            | Op::ResidueAdd { .. }
+            | Op::ResidueSubtract { .. }
             | Op::Canonical { .. }
             | Op::Load { .. }
             | Op::Loop { .. }

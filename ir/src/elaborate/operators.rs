@@ -132,6 +132,13 @@ impl Elaborator {
             }
             return sum.map_or(Value::Poison, |(value, _)| value);
         }
+        if op == NaryOp::Add && operands.iter().any(|(value, _)| self.is_residue(value)) {
+            let sum = operands.iter().cloned().reduce(|left, right| {
+                let place = left.1.join(right.1);
+                (self.residues(true, &left, &right, place), place)
+            });
+            return sum.map_or(Value::Poison, |(value, _)| value);
+        }
         match self.unify(operands, hint, span) {
             Some((nodes, ty)) => self.push(Op::Nary(op, nodes), ty, span),
             None => Value::Poison,
@@ -148,6 +155,24 @@ impl Elaborator {
 
     fn is_natural(&self, value: &Value) -> bool {
         matches!(value, Value::Node(node) if matches!(self.body_ref().ty(*node), Type::Natural { .. }))
+    }
+
+    fn is_residue(&self, value: &Value) -> bool {
+        matches!(value, Value::Node(node) if matches!(self.body_ref().ty(*node), Type::Residue { .. }))
+    }
+
+    /// Sum or difference of residues of one modulus; a number stands for a residue of the other's modulus.
+    fn residues(&mut self, sum: bool, left: &Spanned, right: &Spanned, span: Span) -> Value {
+        let operands = [left.clone(), right.clone()];
+        let Some((ty, asker)) = self.common_type(&operands, None) else { return Value::Poison };
+        let Type::Residue { modulus, .. } = ty else {
+            let name = self.type_name(&ty);
+            return self.not_bits(&name, asker.span);
+        };
+        let [a, b] = operands.map(|(value, place)| self.coerce(&value, &ty, place, &asker));
+        let (Some(a), Some(b), Some(modulus)) = (a, b, self.modulus_node(modulus)) else { return Value::Poison };
+        let op = if sum { Op::ResidueAdd { modulus, a, b } } else { Op::ResidueSubtract { modulus, a, b } };
+        self.push(op, ty, span)
     }
 
     /// Operands as nodes of one `Bits` type.
@@ -172,7 +197,7 @@ impl Elaborator {
     pub fn not_bits(&mut self, found: &str, span: Span) -> Value {
         self.report(
             Diagnostic::error("not-bits", span, format!("this operation wants uW or uWxN, not {found}"))
-                .help("naturals know + - * low high, residues know mont and canonical; index arrays first"),
+                .help("naturals know + - * low high, residues know + - mont canonical; index arrays first"),
         )
     }
 
@@ -189,6 +214,9 @@ impl Elaborator {
         }
         if self.is_natural(&left.0) || self.is_natural(&right.0) {
             return self.natural(op, None, left, right, span);
+        }
+        if op == BinaryOp::Subtract && (self.is_residue(&left.0) || self.is_residue(&right.0)) {
+            return self.residues(false, left, right, span);
         }
         if matches!(op, BinaryOp::Divide | BinaryOp::Remainder) && self.as_number(&right.0).is_some_and(|divisor| divisor.is_zero()) {
             return self.error("division-by-zero", right.1, "division by zero");

@@ -1,9 +1,10 @@
 //! The form of naturals on a machine: radix, limbs and layout, from the multiply-accumulate row that the machine has. A function of (machine, bits) only.
 
+use super::scalar::Numbers;
 use crate::lowering::builder::ProgramBuilder;
 use crate::lowering::selection::RowMatch;
 use crate::machine::FileId;
-use crate::program::{Layout, MontgomeryForm};
+use crate::program::{Layout, MontgomeryForm, RegionId};
 
 /// A natural as limbs in the lanes of registers.
 ///
@@ -88,6 +89,21 @@ impl NaturalForm {
     /// Bytes of a natural in memory.
     pub fn bytes(&self) -> u32 {
         self.packed_vectors() * self.register_bytes()
+    }
+
+    /// The places of a natural in memory, those past the last limb included.
+    pub fn numbers(&self, region: RegionId) -> Numbers {
+        Numbers { region, offset: 0, number_bytes: self.limb_bits / 8, count: self.packed_vectors() * self.packed_limbs() }
+    }
+
+    /// Whether naturals of the other form are naturals of this one as they lie in memory.
+    pub fn same_layout(&self, other: &Self) -> bool {
+        (self.radix_bits, self.limb_bits, self.limbs) == (other.radix_bits, other.limb_bits, other.limbs)
+    }
+
+    /// The form in which a product of two naturals comes: the same digits, twice as many.
+    pub fn of_products(&self) -> Self {
+        Self { bits: 2 * self.bits, limbs: 2 * self.limbs, ..self.clone() }
     }
 
     /// Rows of a product: groups of limbs.

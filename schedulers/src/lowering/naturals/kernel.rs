@@ -1,9 +1,12 @@
-//! The walk over a kernel's dataflow: naturals live in memory in their form's layout, every operation reads and writes whole naturals.
+//! The walk over a kernel's dataflow: naturals live in memory in their form's layout, every operation reads and writes whole naturals ([`super::integers`] has those that
+//! meet several forms).
 
+use super::arithmetic::Join;
 use super::form::NaturalForm;
+use super::integers::has_limb_loops;
 use super::montgomery::{self, Scratch};
 use super::setup::SetupBlock;
-use super::{natural_bits, product, select};
+use super::{natural_bits, select};
 use crate::lowering::builder::{Lowering, ProgramBuilder};
 use crate::lowering::loops::Rounds;
 use crate::program::{Layout, Program, RegionId, ValueId};
@@ -15,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// Where a value of the dataflow is.
 #[derive(Clone, Copy, Debug)]
-enum Home {
+pub(super) enum Home {
     /// A natural or residue of this many bits.
     Natural { region: RegionId, bits: u32 },
     /// A table of naturals.
@@ -29,7 +32,7 @@ enum Home {
 }
 
 #[derive(Default)]
-struct Walk {
+pub(super) struct Walk {
     forms: BTreeMap<u32, NaturalForm>,
     scratch: BTreeMap<u32, RegionId>,
     loops: Vec<Vec<Home>>,
@@ -79,7 +82,7 @@ pub(super) fn build(mut builder: ProgramBuilder<'_>, kernel: &Kernel) -> Lowerin
 }
 
 impl Walk {
-    fn form(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32) -> Lowering<NaturalForm> {
+    pub(super) fn form(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32) -> Lowering<NaturalForm> {
         if let Some(form) = self.forms.get(&bits) {
             return Ok(form.clone());
         }
@@ -118,7 +121,7 @@ impl Walk {
         }
     }
 
-    fn unsupported(&self, builder: &ProgramBuilder<'_>, what: &str) -> Box<Diagnostic> {
+    pub(super) fn unsupported(&self, builder: &ProgramBuilder<'_>, what: &str) -> Box<Diagnostic> {
         Box::new(
             Diagnostic::error(
                 "not-lowered",
@@ -129,14 +132,14 @@ impl Walk {
         )
     }
 
-    fn natural(&self, builder: &ProgramBuilder<'_>, home: Home) -> Lowering<(RegionId, u32)> {
+    pub(super) fn natural(&self, builder: &ProgramBuilder<'_>, home: Home) -> Lowering<(RegionId, u32)> {
         match home {
             Home::Natural { region, bits } => Ok((region, bits)),
             _ => Err(self.unsupported(builder, "a value that is no natural where one is needed")),
         }
     }
 
-    fn new_natural(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32, name: &str) -> Lowering<RegionId> {
+    pub(super) fn new_natural(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32, name: &str) -> Lowering<RegionId> {
         let form = self.form(builder, bits)?;
         Ok(builder.frame_region(name, u64::from(form.bytes()), form.register_bytes(), true))
     }
@@ -197,8 +200,9 @@ impl Walk {
                 let Home::Modulus { region, bits } = home(self, builder, modulus)? else {
                     return Err(self.unsupported(builder, "a modulus that is no parameter"));
                 };
-                let ((a, _), (b, _)) = (self.natural(builder, home(self, builder, a)?)?, self.natural(builder, home(self, builder, b)?)?);
                 let form = self.form(builder, bits)?;
+                let (a, b) = (home(self, builder, a)?, home(self, builder, b)?);
+                let (a, b) = (self.in_form(builder, a, &form)?, self.in_form(builder, b, &form)?);
                 let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
                 if !montgomery::fits_registers(&form, registers) {
                     return Err(montgomery::too_large(builder, &form));
@@ -216,20 +220,48 @@ impl Walk {
                 montgomery::product(builder, &form, &setup, &scratch, a, b, result)?;
                 Ok(Some(result_home))
             }
-            Op::NaturalMultiply(a, b) => {
-                let ((a, a_bits), (b, b_bits)) =
-                    (self.natural(builder, home(self, builder, a)?)?, self.natural(builder, home(self, builder, b)?)?);
+            Op::Integer(value) => {
                 let bits = natural_bits(&node.ty).unwrap_or(0);
-                let (form, result_form) = (self.form(builder, a_bits)?, self.form(builder, bits)?);
-                let room = result_form.limbs * result_form.radix_bits >= bits;
-                if a_bits != b_bits || form.radix_bits != result_form.radix_bits || !room {
-                    return Err(self.unsupported(
-                        builder,
-                        &format!("a product of {a_bits} by {b_bits} bits whose result has another radix or other sizes"),
-                    ));
-                }
                 let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
-                product::plain(builder, &form, &result_form, a, b, result)?;
+                self.constant(builder, value, bits, result)?;
+                Ok(Some(result_home))
+            }
+            Op::NaturalMultiply(a, b) => {
+                let operands = [home(self, builder, a)?, home(self, builder, b)?];
+                let bits = natural_bits(&node.ty).unwrap_or(0);
+                let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
+                self.multiply(builder, operands, bits, result)?;
+                Ok(Some(result_home))
+            }
+            Op::NaturalAdd(a, b) | Op::NaturalSubtract(a, b) => {
+                let join = if matches!(node.op, Op::NaturalAdd(..)) { Join::Sum } else { Join::Difference };
+                let operands = [home(self, builder, a)?, home(self, builder, b)?];
+                let bits = natural_bits(&node.ty).unwrap_or(0);
+                let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
+                self.joined(builder, join, operands, bits, result)?;
+                Ok(Some(result_home))
+            }
+            Op::NaturalSlice { value, start } => {
+                let value = home(self, builder, value)?;
+                let bits = natural_bits(&node.ty).unwrap_or(0);
+                let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
+                self.slice(builder, value, *start, bits, result)?;
+                Ok(Some(result_home))
+            }
+            Op::ResidueAdd { modulus, a, b } | Op::ResidueSubtract { modulus, a, b } => {
+                let join = if matches!(node.op, Op::ResidueAdd { .. }) { Join::Sum } else { Join::Difference };
+                let modulus = home(self, builder, modulus)?;
+                let operands = [home(self, builder, a)?, home(self, builder, b)?];
+                let bits = natural_bits(&node.ty).unwrap_or(0);
+                let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
+                self.joined_residues(builder, join, modulus, operands, result)?;
+                Ok(Some(result_home))
+            }
+            Op::Canonical { modulus, value } => {
+                let (modulus, value) = (home(self, builder, modulus)?, home(self, builder, value)?);
+                let bits = natural_bits(&node.ty).unwrap_or(0);
+                let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
+                self.canonical(builder, modulus, value, result)?;
                 Ok(Some(result_home))
             }
             Op::Element { array, index } => {
@@ -302,7 +334,7 @@ impl Walk {
                 })
                 .collect::<Lowering<_>>()?,
         };
-        builder.counted_loop(Rounds::Value(count), false, &[], |builder, _| {
+        builder.counted_loop(Rounds::Value(count), has_limb_loops(body), &[], |builder, _| {
             self.body(builder, body, &homes, &next)?;
             for (from, to) in next.iter().zip(carried) {
                 let ((from, bits), (to, _)) = (self.natural(builder, *from)?, self.natural(builder, *to)?);
@@ -318,12 +350,7 @@ impl Walk {
 
 fn operation_name(op: &Op) -> &'static str {
     match op {
-        Op::NaturalAdd(..) => "sum",
-        Op::NaturalSubtract(..) => "difference",
-        Op::NaturalSlice { .. } => "slice",
-        Op::Canonical { .. } => "canonical",
         Op::Map { .. } => "map",
-        Op::Integer(_) => "constant",
         _ => "lane operation",
     }
 }

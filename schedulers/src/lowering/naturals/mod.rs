@@ -1,13 +1,16 @@
 //! Limb products: kernels on naturals and residues.
 //!
 //! The radix comes from the target's multiply-accumulate row ([`form`]); a bound for every lane proves that nothing overflows ([`columns`]). [`montgomery`] and [`product`] are
-//! the products, [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access, [`kernel`] the walk over a kernel's dataflow.
+//! the products, [`arithmetic`] sums and differences, [`repack`] naturals in another form's digits, [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access, [`kernel`] the walk over a kernel's dataflow.
+mod arithmetic;
 mod columns;
 mod conversion;
 mod form;
+mod integers;
 mod kernel;
 mod montgomery;
 mod product;
+mod repack;
 mod scalar;
 mod select;
 mod setup;
