@@ -74,7 +74,7 @@ impl Effort {
         match self {
             Effort::List => &[],
             Effort::ShortSearch => &[(1, 40_000)],
-            Effort::Search => &[(1, 150_000), (2, 150_000)],
+            Effort::Search => &[(1, 500_000), (2, 500_000)],
         }
     }
 }
