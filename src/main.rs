@@ -17,7 +17,8 @@ fn main() -> ExitCode {
         Command::Schedule(arguments) => command::emit::emit(messages, arguments, Some("report")),
         Command::Check(arguments) => command::emit::check(messages, arguments),
         Command::Targets { target } => command::targets::targets(messages, target.as_deref()),
-        Command::Time(_) | Command::Explain { .. } => 2,
+        Command::Time(arguments) => command::time::time(messages, arguments),
+        Command::Explain { topic, target } => command::explain::explain(messages, topic, target.as_deref()),
     };
     ExitCode::from(code)
 }

@@ -1,7 +1,7 @@
 //! Drawing messages: source excerpts for people, JSON lines for programs.
 
 use crate::options::{Color, MessageFormat};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use kgen_ir::diagnostic::{Diagnostic, Severity};
 use kgen_ir::source::{Source, Span};
 use std::io::{IsTerminal, Write};
@@ -12,6 +12,9 @@ pub struct Messages {
     format: MessageFormat,
     colored: bool,
 }
+
+/// A text with more mistakes than this is something else than it was taken for; more messages help nobody.
+const SHOWN: usize = 50;
 
 impl Messages {
     /// Messages to standard error.
@@ -31,6 +34,18 @@ impl Messages {
             MessageFormat::Json => json(Some(source), diagnostic),
         };
         self.line(&text);
+    }
+
+    /// Messages about a source, in their order. People get the first [`SHOWN`] and the number of the others, programs all.
+    pub fn diagnostics(&self, source: &Source, diagnostics: &[Diagnostic]) {
+        let shown = match self.format {
+            MessageFormat::Human => diagnostics.len().min(SHOWN),
+            MessageFormat::Json => diagnostics.len(),
+        };
+        diagnostics[..shown].iter().for_each(|diagnostic| self.diagnostic(source, diagnostic));
+        if shown < diagnostics.len() {
+            self.line(&format!("… and {} more about `{}`", diagnostics.len() - shown, source.name));
+        }
     }
 
     /// An error that belongs to no source text (a file that cannot be read, a name that does not exist).
@@ -79,13 +94,20 @@ pub fn human(source: &Source, diagnostic: &Diagnostic, colored: bool) -> String 
         }
         start..stop
     };
+    let group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.rule);
+    if diagnostic.span == Span::default() {
+        // About the source, but about no place in it: an excerpt of its first byte would mislead.
+        let origin = Group::with_title(group).element(Origin::path(source.name.as_str()));
+        let group = diagnostic.help.iter().fold(origin, |group, help| group.element(Level::HELP.message(help.as_str())));
+        return renderer(colored).render(&[group]);
+    }
     let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(
         AnnotationKind::Primary.span(clamp(diagnostic.span)).label((!diagnostic.at.is_empty()).then_some(diagnostic.at.as_str())),
     );
     for label in &diagnostic.labels {
         snippet = snippet.annotation(AnnotationKind::Context.span(clamp(label.span)).label(label.text.as_str()));
     }
-    let mut group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.rule).element(snippet);
+    let mut group = group.element(snippet);
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
@@ -95,6 +117,9 @@ pub fn human(source: &Source, diagnostic: &Diagnostic, colored: bool) -> String 
 fn json(source: Option<&Source>, diagnostic: &Diagnostic) -> String {
     let place = |span: Span| {
         source.map(|source| {
+            if span == Span::default() {
+                return serde_json::json!({ "file": source.name });
+            }
             let before = &source.text[..source.text.floor_char_boundary(span.range().start.min(source.text.len()))];
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
         kgen emit --target e600 --form gas -o out/ specs/*.ir  one .s and one .h per kernel, in the folder out\n  \
         kgen schedule --target e600 --effort 2 specs/mont_mul_512.ir --kernel mont_mul_512\n  \
         cat kernel.ir | kgen check --target portable -\n  \
-        kgen time loop.s --target e600 --call 'mul_1(out buf:64, in buf:64, 16, 7)'\n\n\
+        kgen time loop.s --target e600 --call 'mul_1(out buf:64, in buf:72, 16, 7)'\n\n\
         Exit codes: 0 done, 1 the input was refused, 2 wrong usage."
 )]
 pub struct Cli {
@@ -82,8 +82,11 @@ pub enum Command {
     },
 }
 
-const TIME_HELP: &str = "The call gives the function and its arguments: numbers go to the integer argument registers; `buf:BYTES` is a fresh buffer of so many bytes \
-(filled from a fixed seed), aligned to 16 (`buf:BYTES@ALIGN`).\n\nExample:\n  kgen time mul_1.s --target mpc7447 --call 'mul_1(buf:256, buf:256, 64, 0x12345)'";
+const TIME_HELP: &str = "The call gives the function and its arguments: numbers go to the integer argument registers; `buf:BYTES` is a buffer of so many bytes, \
+filled from a fixed seed, aligned to 16 and no better (`buf:BYTES@ALIGN`); `in buf:…` may not be written, `out buf:…` holds nothing until it is written.\n\n\
+Cycles run from the first dispatch to the last retirement, caches and branch predictor warm.\n\n\
+Examples:\n  kgen time mul_1.s --target mpc7447 --call 'mul_1(out buf:256, buf:264, 64, 0x12345)'\n  \
+kgen time mul_128.e600.s --target e600 --call 'mul_128(buf:32, buf:32, out buf:48)' --between .Lbody_mul_128 .Lend_mul_128";
 
 /// What to compile and for which machine.
 #[derive(Args, Debug, Clone)]

@@ -103,7 +103,7 @@ fn each(
                 continue;
             }
         };
-        warnings.iter().for_each(|warning| messages.diagnostic(&source, warning));
+        messages.diagnostics(&source, &warnings);
         for machine in &machines {
             match compile::kernels(&unit, machine, options) {
                 Ok(finished) => take(&source, &unit, machine, &finished),

@@ -1,7 +1,9 @@
 //! The subcommands: each returns its exit code.
 
 pub mod emit;
+pub mod explain;
 pub mod targets;
+pub mod time;
 
 use crate::messages::Messages;
 use kgen::compile::CompileError;
@@ -9,7 +11,7 @@ use kgen::names::{self, TargetError};
 use kgen_ir::source::Source;
 use kgen_schedulers::finish::FinishError;
 use kgen_schedulers::machine::Machine;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,7 +62,7 @@ pub fn machine(messages: Messages, name: &str) -> Result<Machine, u8> {
             REFUSED
         }
         TargetError::Wrong(source, errors) => {
-            errors.iter().for_each(|error| messages.diagnostic(&source, error));
+            messages.diagnostics(&source, &errors);
             REFUSED
         }
     })
@@ -70,7 +72,7 @@ pub fn machine(messages: Messages, name: &str) -> Result<Machine, u8> {
 pub fn refused(messages: Messages, source: &Source, error: &CompileError) -> u8 {
     match error {
         CompileError::Diagnostics(errors) => {
-            errors.iter().for_each(|error| messages.diagnostic(source, error));
+            messages.diagnostics(source, errors);
             REFUSED
         }
         CompileError::UnknownKernel { name, known } => {
@@ -86,7 +88,7 @@ pub fn refused(messages: Messages, source: &Source, error: &CompileError) -> u8 
             USAGE
         }
         CompileError::Finish { error: FinishError::Refused(errors), .. } => {
-            errors.iter().for_each(|error| messages.diagnostic(source, error));
+            messages.diagnostics(source, errors);
             REFUSED
         }
         CompileError::Finish { kernel, error } => {
@@ -94,4 +96,11 @@ pub fn refused(messages: Messages, source: &Source, error: &CompileError) -> u8 
             REFUSED
         }
     }
+}
+
+/// Writes a text to standard output; the exit code.
+pub fn print(text: &str) -> u8 {
+    // A reader that has seen enough is no error.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    0
 }

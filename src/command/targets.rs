@@ -1,11 +1,10 @@
 //! `targets`: what there is, and what one target is made of.
 
-use super::machine;
+use super::{machine, print};
 use crate::messages::Messages;
 use kgen::names;
 use kgen_schedulers::machine::Enforcement;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 /// Lists the targets, or shows one.
 pub fn targets(messages: Messages, target: Option<&str>) -> u8 {
@@ -44,10 +43,4 @@ pub fn targets(messages: Messages, target: Option<&str>) -> u8 {
         let _ = writeln!(text, "guess {guess}");
     }
     print(&text)
-}
-
-fn print(text: &str) -> u8 {
-    // A reader that has seen enough is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    0
 }
