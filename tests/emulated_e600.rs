@@ -117,6 +117,7 @@ fn emit(spec: &str, parameters: &[(String, u64)], folder: &Path, script: &mut Sc
         parameters: parameters.to_vec(),
         kernels: Vec::new(),
         effort: 0,
+        interleave: 1,
         position_independent: false,
         text: TextOptions::default(),
     };
