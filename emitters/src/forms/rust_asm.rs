@@ -192,7 +192,7 @@ fn asm_block(request: &Request<'_>, function: &FinishedFunction) -> Result<Strin
                     break;
                 }
                 let said = if comment.is_empty() { String::new() } else { format!(" // {comment}") };
-                let _ = writeln!(text, "            {:<40}{said}", format!("\"{line}\","));
+                let _ = writeln!(text, "            {}", format!("{:<40}{said}", format!("\"{line}\",")).trim_end());
             }
         }
     }
