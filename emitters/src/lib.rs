@@ -5,6 +5,8 @@ mod assembly;
 pub mod forms;
 mod header;
 mod interface;
+mod rust_interface;
+mod rust_values;
 
 use kgen_ir::kernel::{Kernel, Unit};
 use kgen_schedulers::finished::FinishedFunction;

@@ -50,6 +50,16 @@ pub enum CallError {
         /// The fault.
         fault: Fault,
     },
+    /// A row of a program that runs without code has no meaning on what it was given.
+    #[error("`{function}`: `{row}`: {reason}")]
+    Row {
+        /// The function.
+        function: String,
+        /// The row's name.
+        row: String,
+        /// Why.
+        reason: String,
+    },
     /// A register that must be kept was changed.
     #[error("`{function}` does not keep register {register}")]
     NotKept {

@@ -1,12 +1,14 @@
 //! The road of one kernel: lower, build, assemble, print and read back, check, replay, time. Nothing leaves here that `check` or `replay` refused.
 
+use crate::allocation::Allocation;
 use crate::assemble::{AssembleError, assemble};
 use crate::assembly;
 use crate::check::{self, Products, SecretAddresses, Violation};
 use crate::code::{Code, CodeInstruction};
-use crate::driver::{self, Built, DriverError, DriverOptions};
+use crate::driver::{self, BuildReport, DriverError, DriverOptions};
 use crate::execute::Step;
 use crate::finished::{Cycles, Evidence, FinishedFunction, FunctionRole, Performance};
+use crate::interleave::{Arrangement, interleave};
 use crate::lowering::builder::PoolAddressing;
 use crate::lowering::memory_rows::MemoryRows;
 use crate::lowering::selection::Selector;
@@ -14,6 +16,7 @@ use crate::lowering::{self, Options};
 use crate::machine::Machine;
 use crate::program::{Program, RegionKind};
 use crate::replay::{ReplayError, ReplayFunction, ReplayOptions, Replayed, SetupCache, replay};
+use crate::schedule::Schedule;
 use crate::scheduling::Effort;
 use crate::timing::{TimingModel, TimingReport, simulate};
 use crate::timing_of_machine::{instruction_timings, trace_event};
@@ -87,9 +90,17 @@ fn first_violations(violations: &[Violation]) -> String {
 
 struct Stage {
     role: FunctionRole,
-    built: Built,
-    code: Code,
+    program: Program,
+    schedule: Schedule,
+    /// What machines with assembly have besides.
+    built: Option<BuiltCode>,
     copies: u32,
+}
+
+struct BuiltCode {
+    allocation: Allocation,
+    report: BuildReport,
+    code: Code,
 }
 
 /// Finishes a kernel: its own function first.
@@ -111,11 +122,20 @@ pub fn finish(
     for (role, program) in programs {
         // Only the kernel itself is worth a search.
         let (effort, copies) = if role == FunctionRole::Kernel { (options.effort, options.interleave) } else { (Effort::List, 1) };
-        stages.push(stage(machine, role, &program, effort, copies)?);
+        stages.push(if machine.has_assembly() {
+            stage(machine, role, &program, effort, copies)?
+        } else {
+            written_order(machine, role, &program, copies)?
+        });
     }
     let functions: Vec<ReplayFunction<'_>> = stages
         .iter()
-        .map(|stage| ReplayFunction { role: stage.role, program: &stage.built.program, code: &stage.code, copies: stage.copies })
+        .map(|stage| ReplayFunction {
+            role: stage.role,
+            program: &stage.program,
+            code: stage.built.as_ref().map(|built| &built.code),
+            copies: stage.copies,
+        })
         .collect();
     let replayed = replay(machine, kernel, &functions, options.replay, cache)?;
     let model = if machine.parameters.is_empty() {
@@ -139,7 +159,21 @@ fn stage(machine: &Machine, role: FunctionRole, program: &Program, effort: Effor
         secret_addresses: SecretAddresses::Refused,
     };
     check::check(products).map_err(|violations| FinishError::Check { function: built.program.name.clone(), violations })?;
-    Ok(Stage { role, built, code, copies })
+    let driver::Built { program, schedule, allocation, report } = built;
+    Ok(Stage { role, program, schedule, built: Some(BuiltCode { allocation, report, code }), copies })
+}
+
+/// A stage of a machine without assembly: its compiler schedules and allocates, so the program stays as it was written.
+fn written_order(machine: &Machine, role: FunctionRole, program: &Program, copies: u32) -> Result<Stage, FinishError> {
+    // The order of the copies is the compiler's affair.
+    let program = match copies {
+        1 => program.clone(),
+        copies => interleave(program, machine, copies, Arrangement::AfterEachOther).map_err(DriverError::from)?,
+    };
+    let schedule = Schedule::in_program_order(&program);
+    check::check_program(machine, &program, &schedule, SecretAddresses::Refused)
+        .map_err(|violations| FinishError::Check { function: program.name.clone(), violations })?;
+    Ok(Stage { role, program, schedule, built: None, copies })
 }
 
 fn read_frame_line(machine: &Machine, line: &str) -> Result<Vec<CodeInstruction>, String> {
@@ -183,10 +217,16 @@ fn finished(
     replayed: &Replayed,
     index: usize,
 ) -> Result<FinishedFunction, FinishError> {
-    let Stage { role, built, code, .. } = stage;
+    let Stage { role, program, schedule, built, .. } = stage;
+    let evidence = Evidence { replayed_inputs: replayed.inputs };
+    let pool_bytes = program.regions.iter().filter(|region| region.kind == RegionKind::Pool).filter_map(|region| region.bytes).sum();
+    let Some(BuiltCode { allocation, report: build, code }) = built else {
+        let performance = Performance { pool_bytes, guesses: machine.guesses.clone(), ..Performance::default() };
+        return Ok(FinishedFunction { role, program, schedule, allocation: None, code: None, performance, evidence });
+    };
     let runs = &replayed.runs[index];
-    let begin = label(&code, &format!(".Lbody_{}", built.program.name));
-    let end = label(&code, &format!(".Lend_{}", built.program.name));
+    let begin = label(&code, &format!(".Lbody_{}", program.name));
+    let end = label(&code, &format!(".Lend_{}", program.name));
     let time = |steps: &[Step], body_only: bool| -> Result<Option<TimingReport>, FinishError> {
         let Some(model) = model else { return Ok(None) };
         let fail = |reasons: Vec<String>| FinishError::Timing { target: machine.name.clone(), reasons };
@@ -202,7 +242,7 @@ fn finished(
         let body = time(steps, true)?;
         let call = time(steps, false)?;
         let second = match runs.get(1) {
-            Some(steps) if built.program.loops.iter().any(|lap| lap.rounds.is_none()) => time(steps, true)?,
+            Some(steps) if program.loops.iter().any(|lap| lap.rounds.is_none()) => time(steps, true)?,
             _ => None,
         };
         performance.cycles = Cycles {
@@ -216,26 +256,16 @@ fn finished(
             performance.stalls = report.stalls.iter().map(|(reason, count)| (format!("{reason:?}"), count)).collect();
         }
     }
-    performance.bounds.clone_from(&built.schedule.bounds);
-    performance.binding = built.schedule.bounds.first().map(|bound| bound.name.clone());
-    performance.registers =
-        built.report.pressure.iter().map(|pressure| (pressure.file.clone(), pressure.most_live, pressure.available)).collect();
-    performance.spills = built.report.spills;
-    performance.rematerialized = built.report.rematerialized;
-    performance.frame_bytes = built.allocation.frame_bytes;
+    performance.bounds.clone_from(&schedule.bounds);
+    performance.binding = schedule.bounds.first().map(|bound| bound.name.clone());
+    performance.registers = build.pressure.iter().map(|pressure| (pressure.file.clone(), pressure.most_live, pressure.available)).collect();
+    performance.spills = build.spills;
+    performance.rematerialized = build.rematerialized;
+    performance.frame_bytes = allocation.frame_bytes;
     performance.code_bytes = code.instructions.iter().map(|instruction| u64::from(machine[instruction.row].code_bytes)).sum();
-    performance.pool_bytes =
-        built.program.regions.iter().filter(|region| region.kind == RegionKind::Pool).filter_map(|region| region.bytes).sum();
+    performance.pool_bytes = pool_bytes;
     performance.guesses = guesses(machine, &code);
-    Ok(FinishedFunction {
-        role,
-        program: built.program,
-        schedule: built.schedule,
-        allocation: Some(built.allocation),
-        code: Some(code),
-        performance,
-        evidence: Evidence { replayed_inputs: replayed.inputs },
-    })
+    Ok(FinishedFunction { role, program, schedule, allocation: Some(allocation), code: Some(code), performance, evidence })
 }
 
 /// Runs longer than this are not simulated.

@@ -24,6 +24,7 @@ pub mod lowering;
 pub mod machine;
 pub mod machine_moves;
 pub mod program;
+pub mod program_run;
 pub mod random;
 pub mod replay;
 pub mod rewrite;

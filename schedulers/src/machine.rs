@@ -318,7 +318,7 @@ pub struct Row {
     /// Other texts that mean it.
     pub aliases: Vec<AssemblyAlias>,
     /// Rust expression template (intrinsic or portable): `vec_msum({a.u16x8}, {b.u16x8}, {c.u32x4})`, where `.u16x8` asks for the
-    /// operand as that vector type; several results are a tuple in operand order.
+    /// operand as that vector type; several results are a tuple in operand order. Of a conditional jump: its results, then whether it is taken.
     pub rust: Option<String>,
     /// Control.
     pub control: Option<ControlKind>,
@@ -476,6 +476,12 @@ impl Machine {
     /// The register file of this name.
     pub fn file_named(&self, name: &str) -> Option<FileId> {
         self.register_files.iter().position(|file| file.name == name).map(|index| FileId(index as u16))
+    }
+
+    /// Whether functions are made of its instructions. Without a calling convention nothing could call them: rows are expressions of a language whose compiler
+    /// schedules and allocates.
+    pub fn has_assembly(&self) -> bool {
+        self.abi.is_some()
     }
 
     /// The side of a clustered machine on which a register file lies.

@@ -1,13 +1,14 @@
 //! Replay: the scheduled, allocated code is executed by its rows' meanings and compared with the interpreter of the kernel, on fixed edges and seeded random inputs,
 //! setup functions included. It uses the language, the machine and the stages' products, and nothing of the searches.
 
-use crate::call::{CallArgument, CallError, call};
+use crate::call::{CallArgument, CallError, Called, call};
 use crate::code::{Code, CodeOperand};
 use crate::execute::Step;
 use crate::finished::FunctionRole;
 use crate::layout;
 use crate::machine::Machine;
-use crate::program::{Layout, MontgomeryForm, Program, ProgramParameterKind};
+use crate::program::{Block, Layout, MontgomeryForm, Program, ProgramParameterKind};
+use crate::program_run::run_program;
 use crate::random::Words;
 use kgen_ir::answers::compare_results;
 use kgen_ir::bits::Bits;
@@ -26,10 +27,43 @@ pub struct ReplayFunction<'a> {
     pub role: FunctionRole,
     /// Its program, for parameters and layouts.
     pub program: &'a Program,
-    /// Its code, best read back from text.
-    pub code: &'a Code,
+    /// Its code, best read back from text; `None` on a machine without assembly, where the program itself runs.
+    pub code: Option<&'a Code>,
     /// Copies of the kernel in it.
     pub copies: u32,
+}
+
+impl ReplayFunction<'_> {
+    fn call(&self, machine: &Machine, arguments: &[CallArgument], seed: u64) -> Result<Called, CallError> {
+        match self.code {
+            Some(code) => call(machine, self.program, code, arguments, seed),
+            None => run_program(machine, self.program, arguments, seed),
+        }
+    }
+
+    fn identity(&self) -> SetupFunction {
+        match self.code {
+            Some(code) => SetupFunction::Code(code.clone()),
+            None => SetupFunction::Program(self.program.blocks.clone()),
+        }
+    }
+}
+
+/// What a setup function does, apart from names.
+#[derive(Debug)]
+enum SetupFunction {
+    Code(Code),
+    Program(Vec<Block>),
+}
+
+impl SetupFunction {
+    fn is(&self, function: ReplayFunction<'_>) -> bool {
+        match (self, function.code) {
+            (Self::Code(known), Some(code)) => same_code(known, code),
+            (Self::Program(known), None) => *known == function.program.blocks,
+            _ => false,
+        }
+    }
 }
 
 /// How much to replay.
@@ -97,7 +131,7 @@ pub struct SetupCache {
 /// One run of a setup function.
 #[derive(Debug)]
 struct SetupRun {
-    code: Code,
+    function: SetupFunction,
     given: Vec<u8>,
     block: Vec<u8>,
     steps: Vec<Step>,
@@ -154,7 +188,7 @@ pub fn replay(
         }
     }
     for (number, function) in functions.iter().enumerate().filter(|(_, function)| function.role == FunctionRole::Setup) {
-        let found = cache.entries.iter().find(|run| same_code(&run.code, function.code));
+        let found = cache.entries.iter().find(|run| run.function.is(*function));
         replayed.runs[number].extend(found.map(|run| run.steps.clone()));
     }
     match (replayed.inputs, refused) {
@@ -222,7 +256,7 @@ impl Replay<'_, '_> {
                 (ProgramParameterKind::Pointer { .. }, None) => return Err(unfit()),
             });
         }
-        let called = call(self.machine, function.program, function.code, &arguments, words.word())?;
+        let called = function.call(self.machine, &arguments, words.word())?;
         for (copy, chosen) in copies.iter().enumerate() {
             let mut actual = Vec::new();
             for (index, parameter) in kernel.parameters.iter().enumerate().filter(|(_, parameter)| parameter.direction != Direction::In) {
@@ -363,14 +397,14 @@ impl Replay<'_, '_> {
             }
             _ => return Err(unfit()),
         };
-        if let Some(run) = self.cache.entries.iter().find(|run| run.given == given && same_code(&run.code, function.code)) {
+        if let Some(run) = self.cache.entries.iter().find(|run| run.given == given && run.function.is(function)) {
             return Ok(run.block.clone());
         }
         let bytes = function.program.regions.first().and_then(|region| region.bytes).unwrap_or(0) as usize;
         let arguments = [CallArgument::Undefined(bytes), CallArgument::Region(given.clone())];
-        let called = call(self.machine, function.program, function.code, &arguments, 1)?;
+        let called = function.call(self.machine, &arguments, 1)?;
         let block = called.regions.into_iter().next().unwrap_or_default();
-        self.cache.entries.push(SetupRun { code: function.code.clone(), given, block: block.clone(), steps: called.steps });
+        self.cache.entries.push(SetupRun { function: function.identity(), given, block: block.clone(), steps: called.steps });
         Ok(block)
     }
 }
@@ -438,11 +472,11 @@ fn conversion(machine: &Machine, function: ReplayFunction<'_>, input: u32, words
     let value = BigUint::from_bytes_be(&outside);
     let limbs = layout::canonical_limbs(layout, &value).ok_or_else(|| unfit("natural"))?;
     let called = if function.role == FunctionRole::Import {
-        call(machine, program, function.code, &[CallArgument::Undefined(size(0)), CallArgument::Region(outside)], words.word())?
+        function.call(machine, &[CallArgument::Undefined(size(0)), CallArgument::Region(outside)], words.word())?
     } else {
         let limbs = layout::perturbed_limbs(layout, &limbs, || words.word());
         let image = layout::limbs_to_bytes(layout, &limbs, machine.byte_order);
-        let called = call(machine, program, function.code, &[CallArgument::Undefined(size(0)), CallArgument::Region(image)], words.word())?;
+        let called = function.call(machine, &[CallArgument::Undefined(size(0)), CallArgument::Region(image)], words.word())?;
         if called.regions[0] != outside {
             return Err(differs("bytes", format!("{outside:02x?}"), format!("{:02x?}", called.regions[0])));
         }

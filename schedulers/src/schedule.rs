@@ -1,6 +1,7 @@
 //! A Schedule: order, and cycle and unit of each instruction.
 
 use crate::machine::UnitId;
+use crate::program::Program;
 use serde::Serialize;
 
 /// Where one instruction went.
@@ -39,4 +40,15 @@ pub struct Schedule {
     pub blocks: Vec<BlockSchedule>,
     /// Bounds of the straight-line body (or of one round of the hottest loop), greatest first.
     pub bounds: Vec<Bound>,
+}
+
+impl Schedule {
+    /// The program as it stands, where something else will schedule it: no cycles, no units, no bounds.
+    pub fn in_program_order(program: &Program) -> Self {
+        let block = |block: &crate::program::Block| BlockSchedule {
+            slots: (0..block.instructions.len() as u32).map(|instruction| Slot { instruction, cycle: 0, unit: None }).collect(),
+            cycles: 0,
+        };
+        Self { blocks: program.blocks.iter().map(block).collect(), bounds: Vec::new() }
+    }
 }

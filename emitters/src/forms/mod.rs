@@ -6,6 +6,7 @@ mod gas;
 mod json;
 mod report;
 mod rust_asm;
+mod rust_portable;
 mod stages;
 
 /// An output form.
@@ -36,6 +37,7 @@ pub trait Form: Sync {
 /// All forms, in the order of help.
 pub const FORMS: &[&dyn Form] = &[
     &rust_asm::RustAsm,
+    &rust_portable::RustPortable,
     &gas::Gas,
     &report::Report,
     &json::Json,

@@ -70,9 +70,27 @@ pub fn check(products: Products<'_>) -> Result<(), Vec<Violation>> {
     let body = body::match_code(products).map_err(|violations| violations.into_iter().take(VIOLATIONS_SHOWN).collect::<Vec<_>>())?;
     let mut violations = Vec::new();
     registers::check(products, &body, &mut violations);
-    memory_order::check(products, &mut violations);
+    memory_order::check(products.machine, products.program, products.schedule, &mut violations);
     hazards::check(products, &mut violations);
-    secrecy::check(products, &mut violations);
+    secrecy::check(products.machine, products.program, products.secret_addresses, &mut violations);
+    violations.truncate(VIOLATIONS_SHOWN);
+    if violations.is_empty() { Ok(()) } else { Err(violations) }
+}
+
+/// Checks a program on a machine without assembly, in the schedule's order: rules *memory* and *constant time*. The others are about registers and code, and there
+/// are none.
+///
+/// # Errors
+/// All violations found, in the order of the rules.
+pub fn check_program(
+    machine: &Machine,
+    program: &Program,
+    schedule: &Schedule,
+    secret_addresses: SecretAddresses,
+) -> Result<(), Vec<Violation>> {
+    let mut violations = Vec::new();
+    memory_order::check(machine, program, schedule, &mut violations);
+    secrecy::check(machine, program, secret_addresses, &mut violations);
     violations.truncate(VIOLATIONS_SHOWN);
     if violations.is_empty() { Ok(()) } else { Err(violations) }
 }

@@ -1,8 +1,8 @@
 //! Rule *constant time*: secrets derived again from parameters and regions, through every instruction, to addresses, branches and rows of variable time.
 
-use super::{Products, Violation};
-use crate::machine::{MemoryKind, Row, TimingClass};
-use crate::program::{Operand, ProgramParameterKind};
+use super::Violation;
+use crate::machine::{Machine, MemoryKind, Row, TimingClass};
+use crate::program::{Operand, Program, ProgramParameterKind};
 use kgen_ir::body::{Body, Effect, NodeHandle, Op};
 use std::collections::BTreeSet;
 
@@ -21,8 +21,7 @@ struct Sinks {
     branches: BTreeSet<usize>,
 }
 
-pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
-    let program = products.program;
+pub(super) fn check(machine: &Machine, program: &Program, secret_addresses: SecretAddresses, violations: &mut Vec<Violation>) {
     let mut secret = vec![false; program.values.len()];
     for parameter in &program.parameters {
         if let ProgramParameterKind::Scalar { value, .. } = parameter.kind {
@@ -38,7 +37,7 @@ pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
             *place |= value;
         };
         for instruction in program.blocks.iter().flat_map(|block| &block.instructions) {
-            let row = &products.machine[instruction.row];
+            let row = &machine[instruction.row];
             let reads = row.operands.iter().zip(&instruction.operands).any(|(declared, operand)| match operand {
                 Operand::Value(value) => declared.read && secret[value.0 as usize],
                 _ => false,
@@ -64,7 +63,7 @@ pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
     }
     for (number, block) in program.blocks.iter().enumerate() {
         for instruction in &block.instructions {
-            let row = &products.machine[instruction.row];
+            let row = &machine[instruction.row];
             let sinks = sinks(row);
             for (index, operand) in instruction.operands.iter().enumerate() {
                 let Operand::Value(value) = operand else { continue };
@@ -82,7 +81,7 @@ pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
                 if sinks.branches.contains(&index) {
                     complain("secret-branch", "the branch");
                 }
-                let refused = products.machine.memory == MemoryKind::Cached && products.secret_addresses == SecretAddresses::Refused;
+                let refused = machine.memory == MemoryKind::Cached && secret_addresses == SecretAddresses::Refused;
                 if refused && sinks.addresses.contains(&index) {
                     complain("secret-address", "the address");
                 }

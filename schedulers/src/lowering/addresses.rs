@@ -252,7 +252,7 @@ pub(crate) fn region_address(builder: &mut ProgramBuilder<'_>, region: RegionId)
         return Ok(*address);
     }
     let address = match builder.program.regions[region.0 as usize].kind {
-        RegionKind::Pool => pool_address(builder, region)?,
+        RegionKind::Pool => symbol_address(builder, region)?,
         RegionKind::Frame => frame_address(builder, region)?,
         RegionKind::Parameter { .. } => return Err(builder.missing("the pointer of a parameter")),
     };
@@ -299,8 +299,8 @@ fn run_symbol_row(builder: &ProgramBuilder<'_>, row: &SymbolRow, symbol: i64, re
     Some(results.first()?.defined()?.to_u64()? as i64)
 }
 
-/// The pool's address by one row that holds a symbol, or two (upper and lower part).
-fn pool_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<ValueId> {
+/// A region's address by one row that holds a symbol, or two (upper and lower part).
+fn symbol_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<ValueId> {
     const PROBES: [i64; 6] = [0x1000_0040, 0x1234_8770, 0x0fff_fff0, 0x0001_7ff0, 0x7ffe_8000, 0x10];
     if builder.pool_addressing == super::builder::PoolAddressing::PositionIndependent {
         return Err(builder.missing("the constant pool's address relative to the program's own"));
@@ -322,13 +322,14 @@ fn pool_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<
         chosen = pair.map(|(upper, lower)| vec![upper, lower]).unwrap_or_default();
     }
     if chosen.is_empty() {
-        return Err(builder.missing("the constant pool's address from its symbol"));
+        return Err(builder.missing("an address from its symbol"));
     }
+    let name = builder.program.regions[region.0 as usize].name.clone();
     let mut address = None;
     for row in chosen {
         let operands = builder.machine()[row.row].operands.len();
         address = Some(builder.in_prologue(|builder| {
-            builder.set_name("pool");
+            builder.set_name(&name);
             let result = builder.new_value(builder.pointer_file(), false);
             let mut list = vec![Operand::Unused; operands];
             list[row.symbol] = Operand::Symbol(region, 0);
@@ -340,13 +341,13 @@ fn pool_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<
             result
         }));
     }
-    address.ok_or_else(|| builder.missing("the constant pool's address"))
+    address.ok_or_else(|| builder.missing("an address from its symbol"))
 }
 
-/// The address of scratch in the frame: the stack pointer plus an offset that allocation fixes.
+/// The address of scratch in the frame: the stack pointer plus an offset that allocation fixes, or a name of its own where pointers are not calculated with.
 fn frame_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<ValueId> {
     let shape = shapes::immediate_shape(builder.machine(), builder.pointer_file(), LaneOp::Add);
-    let matched = builder.selector.row_for(&shape).ok_or_else(|| builder.missing("stack pointer plus a constant"))?;
+    let Some(matched) = builder.selector.row_for(&shape) else { return symbol_address(builder, region) };
     let pointer = stack_pointer(builder);
     builder.in_prologue(|builder| {
         builder.set_name("frame");

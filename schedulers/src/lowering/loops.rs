@@ -53,7 +53,8 @@ struct TestedJump {
 }
 
 impl ProgramBuilder<'_> {
-    fn counted_jump(&self) -> Option<CountedJump> {
+    /// A counted jump whose counter is free; outside of other loops (`has_inner`) not one whose counter exists only once.
+    fn counted_jump(&self, has_inner: bool) -> Option<CountedJump> {
         let rows = self.selector.rows_of_kind(RowKind::Control).filter(|(_, row)| row.control == Some(ControlKind::CountedJump));
         rows.filter_map(|(id, row)| {
             let ports = RowPorts::of(row);
@@ -68,8 +69,8 @@ impl ProgramBuilder<'_> {
         })
         .find(|jump| {
             let from = self.integer_file();
-            !self.busy_singletons.contains(&jump.counter)
-                && (jump.counter == from || self.selector.row_for(&shapes::move_shape(self.machine(), from, jump.counter)).is_some())
+            let taken = self.busy_singletons.contains(&jump.counter) || (has_inner && self.machine()[jump.counter].is_singleton());
+            !taken && (jump.counter == from || self.selector.row_for(&shapes::move_shape(self.machine(), from, jump.counter)).is_some())
         })
     }
 
@@ -85,7 +86,7 @@ impl ProgramBuilder<'_> {
         carried: &[ValueId],
         body: impl FnOnce(&mut Self, &[ValueId]) -> Lowering<Vec<ValueId>>,
     ) -> Lowering<Vec<ValueId>> {
-        let jump = if has_inner { None } else { self.counted_jump() };
+        let jump = self.counted_jump(has_inner);
         let count = match rounds {
             Rounds::Constant(count) => self.integer(count as i64)?,
             Rounds::Value(value) | Rounds::NonZero(value) => value,

@@ -2,7 +2,8 @@
 //!
 //! [`builder`] makes programs instruction by instruction; what it offers and where it is written:
 //! [`shapes`] the questions that a lowering may ask of a machine, [`constants`] constants and the pool, [`addresses`] base and index registers of all
-//! accesses together, [`loops`] loops and branches, [`permutes`] constant byte permutes.
+//! accesses together, [`loops`] loops and branches, [`permutes`] constant byte permutes,
+//! [`numbers`] bytes and words in memory as integers.
 //!
 //! Kernels on naturals go through [`naturals`]. All others go through [`dataflow`], node by node: [`held`] says how values stand in registers, [`interface`]
 //! how parameters arrive, [`regions`] moves values to and from memory, [`lanes`] and [`scalars`] calculate, [`lookups`] reads tables, [`superword`] makes
@@ -19,6 +20,7 @@ pub mod lookups;
 pub mod loops;
 pub mod memory_rows;
 pub mod naturals;
+pub mod numbers;
 pub mod permutes;
 mod probes;
 pub mod regions;

@@ -474,3 +474,35 @@ pub fn pointer_add_shape(machine: &Machine, pointer: FileId, integer: FileId) ->
     let sum = shape.nary(NaryOp::Add, vec![base, distance]);
     shape.finish(machine, vec![(sum, pointer)])
 }
+
+/// The product of two registers in one twice as wide. Inputs: the factors.
+pub fn wide_product_shape(machine: &Machine, factor: FileId, product: FileId) -> Shape {
+    let width = machine[product].width_bits;
+    let mut shape =
+        ShapeBuilder::new(format!("product of two registers of file {} in file {}", machine[factor].name, machine[product].name));
+    let [a, b] = [(), ()].map(|()| {
+        let register = shape.register(machine, factor);
+        shape.widen(register, width)
+    });
+    let product_node = shape.binary(BinaryOp::Multiply, a, b);
+    shape.finish(machine, vec![(product_node, product)])
+}
+
+/// Whether two registers are equal, as a register of `flag`: 1 or 0. Inputs: the registers.
+pub fn equal_flag_shape(machine: &Machine, file: FileId, flag: FileId) -> Shape {
+    let mut shape = ShapeBuilder::new(format!("equality of file {} in file {}", machine[file].name, machine[flag].name));
+    let a = shape.register(machine, file);
+    let b = shape.register(machine, file);
+    let equal = shape.node(Op::Binary(BinaryOp::Equal, a, b), Type::bits(1));
+    let wide = if machine[flag].width_bits == 1 { equal } else { shape.widen(equal, machine[flag].width_bits) };
+    shape.finish(machine, vec![(wide, flag)])
+}
+
+/// All ones in a register of `file` where the flag is 1, else zero. Input: the flag.
+pub fn flag_mask_shape(machine: &Machine, flag: FileId, file: FileId) -> Shape {
+    let mut shape = ShapeBuilder::new(format!("mask of file {} from file {}", machine[file].name, machine[flag].name));
+    let register = shape.register(machine, flag);
+    let bit = if machine[flag].width_bits == 1 { register } else { shape.node(Op::Resize(register), Type::bits(1)) };
+    let mask = shape.node(Op::ResizeSigned(bit), Type::bits(machine[file].width_bits));
+    shape.finish(machine, vec![(mask, file)])
+}

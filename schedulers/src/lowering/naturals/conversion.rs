@@ -18,8 +18,14 @@ fn outside_bytes(form: &NaturalForm) -> u32 {
 /// The machine lacks a scalar row.
 pub(super) fn import(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Lowering<()> {
     let count = outside_bytes(form);
-    let natural =
-        builder.region_parameter("natural", Direction::Out, true, Some(u64::from(form.bytes())), form.register_bytes(), form.layout());
+    let natural = builder.region_parameter(
+        "natural",
+        Direction::Out,
+        true,
+        Some(u64::from(form.bytes())),
+        form.register_bytes(),
+        form.digits().layout(),
+    );
     let bytes = builder.region_parameter("bytes", Direction::In, true, Some(u64::from(count)), 1, Layout::Bytes);
     let places = form.packed_vectors() * form.packed_limbs();
     let to = Numbers { region: natural, offset: 0, number_bytes: form.limb_bits / 8, count: places };
@@ -71,8 +77,14 @@ pub(super) fn import(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Lo
 pub(super) fn export(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Lowering<()> {
     let count = outside_bytes(form);
     let bytes = builder.region_parameter("bytes", Direction::Out, true, Some(u64::from(count)), 1, Layout::Bytes);
-    let natural =
-        builder.region_parameter("natural", Direction::In, true, Some(u64::from(form.bytes())), form.register_bytes(), form.layout());
+    let natural = builder.region_parameter(
+        "natural",
+        Direction::In,
+        true,
+        Some(u64::from(form.bytes())),
+        form.register_bytes(),
+        form.digits().layout(),
+    );
     let from = Numbers { region: natural, offset: 0, number_bytes: form.limb_bits / 8, count: form.limbs };
     let to = Numbers { region: bytes, offset: 0, number_bytes: 1, count };
     let mut scalar = Scalar { builder };

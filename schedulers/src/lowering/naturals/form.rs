@@ -1,10 +1,11 @@
 //! The form of naturals on a machine: radix, limbs and layout, from the multiply-accumulate row that the machine has. A function of (machine, bits) only.
 
+use super::digits::{Digits, MONTGOMERY_SLACK_BITS};
 use super::scalar::Numbers;
 use crate::lowering::builder::ProgramBuilder;
 use crate::lowering::selection::RowMatch;
 use crate::machine::FileId;
-use crate::program::{Layout, MontgomeryForm, RegionId};
+use crate::program::RegionId;
 
 /// A natural as limbs in the lanes of registers.
 ///
@@ -31,9 +32,6 @@ pub(crate) struct NaturalForm {
     /// Greatest limb that functions take and leave: a little above the radix, since carries are moved twice only.
     pub digit_limit: u64,
 }
-
-/// Bits by which R exceeds the modulus, at least: residues below 2m give (4m² + 1.01·R·m)/R < 2m when R > 4.1·m.
-const MONTGOMERY_SLACK_BITS: u32 = 3;
 
 /// A column holds at least this many products, however short the natural: sizes up to this many limbs share a radix, so that the product of two of them is in the
 /// layout of its own size.
@@ -121,21 +119,16 @@ impl NaturalForm {
         (1 << self.radix_bits) - 1
     }
 
-    /// R and the bound of residues.
-    pub fn montgomery(&self) -> MontgomeryForm {
-        MontgomeryForm { radix_bits: self.radix_bits * self.limbs, bound: 2 }
-    }
-
-    /// As replay, headers and import/export see it.
-    pub fn layout(&self) -> Layout {
-        let limit = (0, i64::try_from(self.digit_limit).unwrap_or(i64::MAX));
-        Layout::Limbs {
+    /// In memory.
+    pub fn digits(&self) -> Digits {
+        Digits {
+            bits: self.bits,
             radix_bits: self.radix_bits,
+            limbs: self.limbs,
+            places: self.packed_vectors() * self.packed_limbs(),
             limb_bytes: self.limb_bits / 8,
-            signed: false,
-            limb_order: (0..self.limbs).collect(),
-            bytes: self.bytes(),
-            limb_limits: vec![limit; self.limbs as usize],
+            align_bytes: self.register_bytes(),
+            digit_limit: self.digit_limit,
         }
     }
 }

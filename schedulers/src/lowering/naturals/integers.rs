@@ -35,7 +35,7 @@ impl Walk {
     /// The value is no natural, or the machine lacks a scalar row.
     pub fn in_form(&mut self, builder: &mut ProgramBuilder<'_>, value: Home, form: &NaturalForm) -> Lowering<RegionId> {
         let (region, bits) = self.natural(builder, value)?;
-        let own = self.form(builder, bits)?;
+        let own = self.lanes(builder, bits)?;
         if own.same_layout(form) {
             return Ok(region);
         }
@@ -50,8 +50,8 @@ impl Walk {
     /// # Errors
     /// It does not fit, or the machine cannot load constants.
     pub fn constant(&mut self, builder: &mut ProgramBuilder<'_>, value: &BigUint, bits: u32, result: RegionId) -> Lowering<()> {
-        let form = self.form(builder, bits)?;
-        let layout = form.layout();
+        let form = self.lanes(builder, bits)?;
+        let layout = form.digits().layout();
         let limbs = layout::canonical_limbs(&layout, value).ok_or_else(|| self.unsupported(builder, "a constant wider than its type"))?;
         let image = layout::limbs_to_bytes(&layout, &limbs, builder.machine().byte_order);
         builder.set_name("constant");
@@ -68,14 +68,14 @@ impl Walk {
     /// A lane overflows, or the columns do not fit the registers.
     pub fn multiply(&mut self, builder: &mut ProgramBuilder<'_>, operands: [Home; 2], bits: u32, result: RegionId) -> Lowering<()> {
         let sizes = [self.natural(builder, operands[0])?.1, self.natural(builder, operands[1])?.1];
-        let form = self.form(builder, sizes[0].max(sizes[1]))?;
+        let form = self.lanes(builder, sizes[0].max(sizes[1]))?;
         let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
         if !montgomery::fits_registers(&form, registers) {
             return Err(montgomery::too_large(builder, &form));
         }
         let [a, b] = operands;
         let (a, b) = (self.in_form(builder, a, &form)?, self.in_form(builder, b, &form)?);
-        let result_form = self.form(builder, bits)?;
+        let result_form = self.lanes(builder, bits)?;
         let room = result_form.limbs * result_form.radix_bits >= bits;
         if form.radix_bits == result_form.radix_bits && form.limb_bits == result_form.limb_bits && room {
             return product::plain(builder, &form, &result_form, a, b, result);
@@ -98,7 +98,7 @@ impl Walk {
         bits: u32,
         result: RegionId,
     ) -> Lowering<()> {
-        let form = self.form(builder, bits)?;
+        let form = self.lanes(builder, bits)?;
         let [a, b] = operands;
         let (a, b) = (self.in_form(builder, a, &form)?, self.in_form(builder, b, &form)?);
         arithmetic::joined(&mut Scalar { builder }, &form, join, form.numbers(a), form.numbers(b), form.numbers(result))
@@ -110,7 +110,7 @@ impl Walk {
     /// The machine lacks a scalar row.
     pub fn slice(&mut self, builder: &mut ProgramBuilder<'_>, value: Home, start: u32, bits: u32, result: RegionId) -> Lowering<()> {
         let (region, whole) = self.natural(builder, value)?;
-        let (own, form) = (self.form(builder, whole)?, self.form(builder, bits)?);
+        let (own, form) = (self.lanes(builder, whole)?, self.lanes(builder, bits)?);
         let range = BitRange { start, bits: bits.min(whole.saturating_sub(start)) };
         repack(&mut Scalar { builder }, (region, &own), range, (result, &form))
     }
@@ -151,13 +151,13 @@ impl Walk {
         let Home::Modulus { region, bits } = modulus else {
             return Err(self.unsupported(builder, "a modulus that is no parameter"));
         };
-        let form = self.form(builder, bits)?;
+        let form = self.lanes(builder, bits)?;
         let n = Numbers { offset: SetupBlock::new(&form, region).plain_modulus, ..form.numbers(region) };
         let candidates = Candidates {
             plain: form.numbers(self.new_natural(builder, bits, "plain")?),
             corrected: form.numbers(self.new_natural(builder, bits, "corrected")?),
         };
-        let multiple_bits = form.montgomery().bound.trailing_zeros();
+        let multiple_bits = form.digits().montgomery().bound.trailing_zeros();
         arithmetic::residue(&mut Scalar { builder }, &form, what(&form), n, multiple_bits, candidates, form.numbers(result))
     }
 }

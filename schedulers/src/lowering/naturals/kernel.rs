@@ -4,9 +4,8 @@
 use super::arithmetic::Join;
 use super::form::NaturalForm;
 use super::integers::has_limb_loops;
-use super::montgomery::{self, Scratch};
-use super::setup::SetupBlock;
-use super::{natural_bits, select};
+use super::natural_bits;
+use super::ways::Way;
 use crate::lowering::builder::{Lowering, ProgramBuilder};
 use crate::lowering::loops::Rounds;
 use crate::program::{Layout, Program, RegionId, ValueId};
@@ -33,7 +32,7 @@ pub(super) enum Home {
 
 #[derive(Default)]
 pub(super) struct Walk {
-    forms: BTreeMap<u32, NaturalForm>,
+    forms: BTreeMap<u32, Way>,
     scratch: BTreeMap<u32, RegionId>,
     loops: Vec<Vec<Home>>,
 }
@@ -56,24 +55,17 @@ pub(super) fn build(mut builder: ProgramBuilder<'_>, kernel: &Kernel) -> Lowerin
         }
     }
     walk.body(&mut builder, &kernel.body, &inputs, &results)?;
-    let mut forms =
-        walk.forms.values().filter(|form| kernel.parameters.iter().any(|parameter| natural_bits(&parameter.ty) == Some(form.bits)));
+    let mut forms = walk
+        .forms
+        .values()
+        .filter(|form| kernel.parameters.iter().any(|parameter| natural_bits(&parameter.ty) == Some(form.digits().bits)));
     let modulus = kernel.parameters.iter().find_map(|parameter| match parameter.ty {
         Type::Modulus { bits } => walk.forms.get(&bits),
         _ => None,
     });
-    let montgomery = modulus.map(NaturalForm::montgomery);
+    let montgomery = modulus.map(|form| form.digits().montgomery());
     if let Some(form) = modulus.or(forms.next()) {
-        let row = &builder.machine()[form.row.row].name;
-        let text = format!(
-            "2^{}, {} limbs of {} bits: `{row}` adds {} products a lane, a column of {} products stays below 2^{}",
-            form.radix_bits,
-            form.limbs,
-            form.limb_bits,
-            form.products,
-            form.limbs,
-            form.lane_bits()
-        );
+        let text = form.note(&builder);
         builder.note("radix", text);
     }
     let mut program = builder.finish()?;
@@ -82,12 +74,19 @@ pub(super) fn build(mut builder: ProgramBuilder<'_>, kernel: &Kernel) -> Lowerin
 }
 
 impl Walk {
-    pub(super) fn form(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32) -> Lowering<NaturalForm> {
+    /// The form of lanes of this size, for operations that only lanes have a lowering for.
+    pub(super) fn lanes(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32) -> Lowering<NaturalForm> {
+        match self.form(builder, bits)? {
+            Way::Lanes(form) => Ok(form),
+            Way::Words(_) => Err(self.unsupported(builder, "this operation on naturals in words")),
+        }
+    }
+
+    fn form(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32) -> Lowering<Way> {
         if let Some(form) = self.forms.get(&bits) {
             return Ok(form.clone());
         }
-        let form = NaturalForm::choose(builder, bits)
-            .ok_or_else(|| builder.missing(&format!("products of naturals of {bits} bits: a multiply-accumulate of lanes")))?;
+        let form = Way::choose(builder, bits)?;
         self.forms.insert(bits, form.clone());
         Ok(form)
     }
@@ -95,28 +94,31 @@ impl Walk {
     fn parameter(&mut self, builder: &mut ProgramBuilder<'_>, name: &str, ty: &Type, direction: Direction, secret: bool) -> Lowering<Home> {
         match ty {
             Type::Natural { bits } | Type::Residue { bits, .. } => {
-                let form = self.form(builder, *bits)?;
+                let digits = self.form(builder, *bits)?.digits();
                 let region =
-                    builder.region_parameter(name, direction, secret, Some(u64::from(form.bytes())), form.register_bytes(), form.layout());
+                    builder.region_parameter(name, direction, secret, Some(u64::from(digits.bytes())), digits.align_bytes, digits.layout());
                 Ok(Home::Natural { region, bits: *bits })
             }
             Type::Modulus { bits } => {
                 let form = self.form(builder, *bits)?;
-                let size = SetupBlock::new(&form, RegionId(0)).bytes;
+                let size = form.setup_bytes();
                 let bytes = u32::try_from(size).map_err(|_| builder.missing("a setup block below 4 GiB"))?;
                 let layout = Layout::SetupBlock { bytes };
-                let region = builder.region_parameter(name, direction, secret, Some(size), form.register_bytes(), layout);
+                let region = builder.region_parameter(name, direction, secret, Some(size), form.digits().align_bytes, layout);
                 Ok(Home::Modulus { region, bits: *bits })
             }
             Type::Array { element, length } if natural_bits(element).is_some() => {
                 let bits = natural_bits(element).unwrap_or(0);
-                let form = self.form(builder, bits)?;
-                let bytes = u64::from(form.bytes()) * u64::from(*length);
-                let layout = Layout::Array { element: Box::new(form.layout()), stride_bytes: form.bytes(), count: *length };
-                let region = builder.region_parameter(name, direction, secret, Some(bytes), form.register_bytes(), layout);
+                let digits = self.form(builder, bits)?.digits();
+                let bytes = u64::from(digits.bytes()) * u64::from(*length);
+                let layout = Layout::Array { element: Box::new(digits.layout()), stride_bytes: digits.bytes(), count: *length };
+                let region = builder.region_parameter(name, direction, secret, Some(bytes), digits.align_bytes, layout);
                 Ok(Home::Table { region, bits, entries: *length })
             }
-            Type::Bits { width, lanes: 1 } => Ok(Home::Scalar(builder.scalar_parameter(name, *width, secret)?)),
+            Type::Bits { width, lanes: 1 } => {
+                let given = builder.scalar_parameter(name, *width, secret)?;
+                Ok(Home::Scalar(builder.as_integer(given)?))
+            }
             other => Err(self.unsupported(builder, &format!("parameter `{name}` of type {other} in a kernel on naturals"))),
         }
     }
@@ -140,8 +142,8 @@ impl Walk {
     }
 
     pub(super) fn new_natural(&mut self, builder: &mut ProgramBuilder<'_>, bits: u32, name: &str) -> Lowering<RegionId> {
-        let form = self.form(builder, bits)?;
-        Ok(builder.frame_region(name, u64::from(form.bytes()), form.register_bytes(), true))
+        let digits = self.form(builder, bits)?.digits();
+        Ok(builder.frame_region(name, u64::from(digits.bytes()), digits.align_bytes, true))
     }
 
     /// Lowers a body whose inputs are at these homes; its outputs go to `results`.
@@ -169,14 +171,7 @@ impl Walk {
     }
 
     fn copy(&mut self, builder: &mut ProgramBuilder<'_>, from: RegionId, to: RegionId, bits: u32) -> Lowering<()> {
-        let form = self.form(builder, bits)?;
-        builder.set_name("copied");
-        for vector in 0..form.packed_vectors() {
-            let offset = u64::from(vector * form.register_bytes());
-            let value = builder.load_lanes(from, offset)?;
-            builder.store_lanes(value, to, offset)?;
-        }
-        Ok(())
+        self.form(builder, bits)?.copy(builder, from, to)
     }
 
     fn node(
@@ -202,22 +197,17 @@ impl Walk {
                 };
                 let form = self.form(builder, bits)?;
                 let (a, b) = (home(self, builder, a)?, home(self, builder, b)?);
-                let (a, b) = (self.in_form(builder, a, &form)?, self.in_form(builder, b, &form)?);
-                let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
-                if !montgomery::fits_registers(&form, registers) {
-                    return Err(montgomery::too_large(builder, &form));
-                }
+                let (a, b) = (self.as_factor(builder, a, &form)?, self.as_factor(builder, b, &form)?);
                 let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
-                let setup = SetupBlock::new(&form, region);
                 let scratch = match self.scratch.get(&bits) {
-                    Some(region) => Scratch { region: *region },
+                    Some(region) => Some(*region),
                     None => {
-                        let scratch = Scratch::new(builder, &form);
-                        self.scratch.insert(bits, scratch.region);
+                        let scratch = form.montgomery_scratch(builder);
+                        self.scratch.extend(scratch.map(|region| (bits, region)));
                         scratch
                     }
                 };
-                montgomery::product(builder, &form, &setup, &scratch, a, b, result)?;
+                form.montgomery(builder, region, scratch, (a, b), result)?;
                 Ok(Some(result_home))
             }
             Op::Integer(value) => {
@@ -230,7 +220,10 @@ impl Walk {
                 let operands = [home(self, builder, a)?, home(self, builder, b)?];
                 let bits = natural_bits(&node.ty).unwrap_or(0);
                 let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
-                self.multiply(builder, operands, bits, result)?;
+                match self.form(builder, bits)? {
+                    Way::Lanes(_) => self.multiply(builder, operands, bits, result)?,
+                    words @ Way::Words(_) => self.multiply_words(builder, &words, operands, bits, result)?,
+                }
                 Ok(Some(result_home))
             }
             Op::NaturalAdd(a, b) | Op::NaturalSubtract(a, b) => {
@@ -273,7 +266,7 @@ impl Walk {
                 };
                 let form = self.form(builder, bits)?;
                 let (result, result_home) = self.destination(builder, wanted, bits, &node.name)?;
-                select::scan(builder, &form, region, entries, index, result)?;
+                form.scan(builder, region, entries, index, result)?;
                 Ok(Some(result_home))
             }
             Op::Loop { count, carried, captured, body } => {
@@ -307,6 +300,36 @@ impl Walk {
             },
             other => Err(self.unsupported(builder, &format!("this operation on naturals ({})", operation_name(other)))),
         }
+    }
+
+    /// A factor of a Montgomery product in the product's form.
+    fn as_factor(&mut self, builder: &mut ProgramBuilder<'_>, value: Home, form: &Way) -> Lowering<RegionId> {
+        match form {
+            Way::Lanes(lanes) => self.in_form(builder, value, lanes),
+            Way::Words(words) => match self.natural(builder, value)? {
+                (region, bits) if bits == words.digits.bits => Ok(region),
+                _ => Err(self.unsupported(builder, "a factor of another size in words")),
+            },
+        }
+    }
+
+    /// result = a·b in words of one size.
+    fn multiply_words(
+        &mut self,
+        builder: &mut ProgramBuilder<'_>,
+        result_form: &Way,
+        operands: [Home; 2],
+        bits: u32,
+        result: RegionId,
+    ) -> Lowering<()> {
+        let ((a, a_bits), (b, b_bits)) = (self.natural(builder, operands[0])?, self.natural(builder, operands[1])?);
+        let form = self.form(builder, a_bits)?;
+        let room = result_form.digits().limbs * result_form.digits().radix_bits >= bits;
+        let built = (a_bits == b_bits && room).then(|| form.product(builder, result_form, (a, b), result)).flatten();
+        built.unwrap_or_else(|| {
+            let what = format!("a product of {a_bits} by {b_bits} bits whose result has another radix or other sizes");
+            Err(self.unsupported(builder, &what))
+        })
     }
 
     /// The result's region, or scratch.

@@ -1,10 +1,16 @@
 //! Limb products: kernels on naturals and residues.
 //!
-//! The radix comes from the target's multiply-accumulate row ([`form`]); a bound for every lane proves that nothing overflows ([`columns`]). [`montgomery`] and [`product`] are
-//! the products, [`arithmetic`] sums and differences, [`repack`] naturals in another form's digits, [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access, [`kernel`] the walk over a kernel's dataflow.
+//! Which of two ways is taken depends on what the machine multiplies ([`ways`]); [`digits`] is what both leave in memory, [`kernel`] the walk over a kernel's dataflow.
+//!
+//! Lanes: the radix comes from the target's multiply-accumulate row ([`form`]); a bound for every lane proves that nothing overflows ([`columns`]). [`montgomery`] and
+//! [`product`] are the products, [`arithmetic`] sums and differences, [`repack`] naturals in another form's digits, [`integers`] operations that meet several forms,
+//! [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access.
+//!
+//! Words: a product of two integers in a register twice as wide ([`words`]).
 mod arithmetic;
 mod columns;
 mod conversion;
+mod digits;
 mod form;
 mod integers;
 mod kernel;
@@ -14,16 +20,18 @@ mod repack;
 mod scalar;
 mod select;
 mod setup;
+mod ways;
+mod words;
 
 use super::builder::{Lowering, PoolAddressing, ProgramBuilder};
 use super::memory_rows::MemoryRows;
 use super::selection::Selector;
 use crate::finished::FunctionRole;
 use crate::program::Program;
-use form::NaturalForm;
 use kgen_ir::kernel::Kernel;
 use kgen_ir::types::Type;
 use std::collections::BTreeSet;
+use ways::Way;
 
 /// Whether a kernel computes with naturals.
 pub fn uses_naturals(kernel: &Kernel) -> bool {
@@ -54,10 +62,6 @@ pub fn lower(
         builder.set_span(kernel.span);
         Ok(builder)
     };
-    let form = |builder: &ProgramBuilder<'_>, bits: u32| {
-        NaturalForm::choose(builder, bits)
-            .ok_or_else(|| builder.missing(&format!("products of naturals of {bits} bits: a multiply-accumulate of lanes")))
-    };
     let mut functions = vec![(FunctionRole::Kernel, kernel::build(builder(&kernel.name)?, kernel)?)];
     let moduli = kernel.parameters.iter().filter_map(|parameter| match parameter.ty {
         Type::Modulus { bits } => Some(bits),
@@ -65,19 +69,18 @@ pub fn lower(
     });
     for bits in moduli.collect::<BTreeSet<u32>>() {
         let mut setup = builder(&format!("{}_setup", kernel.name))?;
-        let form = form(&setup, bits)?;
-        setup::build(&mut setup, &form)?;
+        Way::choose(&setup, bits)?.setup(&mut setup)?;
         functions.push((FunctionRole::Setup, setup.finish()?));
     }
     let sizes: BTreeSet<u32> = kernel.parameters.iter().filter_map(|parameter| natural_bits(&parameter.ty)).collect();
     for bits in &sizes {
         let suffix = if sizes.len() == 1 { String::new() } else { format!("_{bits}") };
         let mut import = builder(&format!("{}_import{suffix}", kernel.name))?;
-        let form = form(&import, *bits)?;
-        conversion::import(&mut import, &form)?;
+        let way = Way::choose(&import, *bits)?;
+        way.import(&mut import)?;
         functions.push((FunctionRole::Import, import.finish()?));
         let mut export = builder(&format!("{}_export{suffix}", kernel.name))?;
-        conversion::export(&mut export, &form)?;
+        way.export(&mut export)?;
         functions.push((FunctionRole::Export, export.finish()?));
     }
     Ok(functions)

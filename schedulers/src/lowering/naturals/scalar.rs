@@ -82,22 +82,22 @@ impl Scalar<'_, '_> {
 
     /// Number `index` (a byte distance).
     pub fn load(&mut self, numbers: Numbers, index: ValueId) -> Lowering<ValueId> {
-        self.builder.load(self.builder.integer_file(), numbers.number_bytes, numbers.at(index))
+        self.builder.load_integer(numbers.number_bytes, numbers.at(index))
     }
 
     /// Number `index`.
     pub fn load_at(&mut self, numbers: Numbers, index: u32) -> Lowering<ValueId> {
-        self.builder.load(self.builder.integer_file(), numbers.number_bytes, numbers.at_constant(index))
+        self.builder.load_integer(numbers.number_bytes, numbers.at_constant(index))
     }
 
     /// Sets number `index` (a byte distance).
     pub fn store(&mut self, value: ValueId, numbers: Numbers, index: ValueId) -> Lowering<()> {
-        self.builder.store(value, numbers.number_bytes, numbers.at(index))
+        self.builder.store_integer(value, numbers.number_bytes, numbers.at(index))
     }
 
     /// Sets number `index`.
     pub fn store_at(&mut self, value: ValueId, numbers: Numbers, index: u32) -> Lowering<()> {
-        self.builder.store(value, numbers.number_bytes, numbers.at_constant(index))
+        self.builder.store_integer(value, numbers.number_bytes, numbers.at_constant(index))
     }
 
     /// Every number to zero.

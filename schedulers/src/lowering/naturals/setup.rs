@@ -1,6 +1,7 @@
 //! What depends on the modulus only: n' = −n⁻¹ mod R, R² mod n, and the staggered tables. Plain scalar loops over limbs, bit by bit: no multiplication whose time could tell a
 //! secret modulus, and no cycle requirement.
 
+use super::digits::Digits;
 use super::form::NaturalForm;
 use super::scalar::{Numbers, Scalar};
 use crate::lowering::builder::{Lowering, ProgramBuilder};
@@ -79,7 +80,7 @@ pub(super) fn build(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Low
     let shape = SetupBlock::new(form, RegionId(0));
     let bytes = u32::try_from(shape.bytes).map_err(|_| builder.missing("a setup block below 4 GiB"))?;
     let block = builder.region_parameter("setup", Direction::Out, true, Some(shape.bytes), align, Layout::SetupBlock { bytes });
-    let modulus = builder.region_parameter("modulus", Direction::In, true, Some(u64::from(form.bytes())), align, form.layout());
+    let modulus = builder.region_parameter("modulus", Direction::In, true, Some(u64::from(form.bytes())), align, form.digits().layout());
     let setup = SetupBlock::new(form, block);
     let limb_bytes = form.limb_bits / 8;
     let limbs = form.limbs;
@@ -105,7 +106,7 @@ pub(super) fn build(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Low
     negative_inverse(&mut scalar, form, n, inverse, doubled)?;
     let square = Numbers { region: block, offset: 0, number_bytes: limb_bytes, count: form.packed_vectors() * form.packed_limbs() };
     scalar.clear(square)?;
-    radix_squared(&mut scalar, form, n, doubled, reduced, Numbers { count: limbs, ..square })?;
+    radix_squared(&mut scalar, &form.digits(), n, doubled, reduced, Numbers { count: limbs, ..square })?;
     for (table, padded, count) in
         [(setup.negative_inverse, inverse_padded, form.column_vectors()), (setup.modulus, modulus_padded, form.column_vectors() + 1)]
     {
@@ -151,7 +152,7 @@ pub(super) fn normalize(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, from: N
     Ok(())
 }
 
-fn copy(scalar: &mut Scalar<'_, '_>, from: Numbers, to: Numbers) -> Lowering<()> {
+pub(super) fn copy(scalar: &mut Scalar<'_, '_>, from: Numbers, to: Numbers) -> Lowering<()> {
     scalar.for_each(from.count, from.number_bytes, &[], |scalar, index, _| {
         let limb = scalar.load(from, index)?;
         scalar.store(limb, to, index)?;
@@ -205,25 +206,25 @@ fn negative_inverse(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, n: Numbers,
 }
 
 /// to = R² mod n: 1 doubled modulo n as often as R² has bits. `doubled` holds 2x and `reduced` 2x − n; which of them is x is decided by the borrow.
-fn radix_squared(
+pub(super) fn radix_squared(
     scalar: &mut Scalar<'_, '_>,
-    form: &NaturalForm,
+    digits: &Digits,
     n: Numbers,
     doubled: Numbers,
     reduced: Numbers,
     to: Numbers,
 ) -> Lowering<()> {
-    let radix = 1i64 << form.radix_bits;
+    let radix = 1i64 << digits.radix_bits;
     let mask = radix - 1;
-    let bits = i64::from(form.radix_bits);
+    let bits = i64::from(digits.radix_bits);
     let zero = scalar.constant(0)?;
     let one = scalar.constant(1)?;
     scalar.clear(doubled)?;
     scalar.clear(reduced)?;
     scalar.store_at(one, doubled, 0)?;
-    let rounds = 2 * form.radix_bits * form.limbs;
+    let rounds = 2 * digits.radix_bits * digits.limbs;
     let chosen = scalar.for_each_outer(rounds, 1, &[zero], |scalar, _, chosen| {
-        let ends = scalar.for_each(form.limbs, n.number_bytes, &[zero, zero], |scalar, index, carried| {
+        let ends = scalar.for_each(digits.limbs, n.number_bytes, &[zero, zero], |scalar, index, carried| {
             let x = choose(scalar, doubled, reduced, index, chosen[0])?;
             scalar.builder.set_name("double");
             let twice = scalar.add(x, x)?;
@@ -247,7 +248,7 @@ fn radix_squared(
         scalar.builder.set_name("chosen");
         Ok(vec![scalar.with(LaneOp::Add, ends[1], -1)?])
     })?;
-    scalar.for_each(form.limbs, to.number_bytes, &[], |scalar, index, _| {
+    scalar.for_each(digits.limbs, to.number_bytes, &[], |scalar, index, _| {
         let x = choose(scalar, doubled, reduced, index, chosen[0])?;
         scalar.store(x, to, index)?;
         Ok(Vec::new())
