@@ -1,1 +1,9 @@
 //! What kgen emits today: checked in, compiled and tested like any other crate.
+//!
+//! The files below a target's module are written by kgen and never by hand; `KGEN_BLESS=1 cargo test --test generated` in the workspace writes them anew,
+//! and `MANIFEST` with the version and the hash of each. They belong to their user; nothing here depends on kgen.
+
+/// Kernels for the e600 core: inline assembly that only its processors can run.
+#[cfg(target_arch = "powerpc")]
+#[allow(unsafe_code)]
+pub mod e600;

@@ -250,7 +250,7 @@ pub(super) fn setup(builder: &mut ProgramBuilder<'_>, form: &WordForm) -> Loweri
     scalar.store_at(digit, Numbers { count: 1, ..form.numbers(block, shape.negative_inverse) }, 0)
 }
 
-/// result = table[index] by reading every entry and keeping the wanted one; an index past the table gives entry 0.
+/// `result = table[index]` by reading every entry and keeping the wanted one; an index past the table gives entry 0.
 pub(super) fn scan(
     builder: &mut ProgramBuilder<'_>,
     form: &WordForm,
