@@ -74,7 +74,10 @@ impl OrderTiming {
     /// Cycles of an order that is the committed one as far as position `first_changed`, if they are at most `bound_cycles`.
     pub fn probe(&mut self, order: &[u32], first_changed: usize, bound_cycles: u32) -> Option<u32> {
         self.numbered(order, first_changed);
-        self.line.probe(&self.order, first_changed, bound_cycles)
+        let cycles = self.line.probe(&self.order, first_changed, bound_cycles);
+        // What follows was only tried: the next order, which may change later, must not keep it.
+        self.order.truncate(first_changed);
+        cycles
     }
 
     /// Dispatch and unit of each instruction of an order; branches go with the last one before them.
