@@ -29,7 +29,7 @@ pub enum Token<'src> {
     #[regex(r"[0-9][0-9A-Za-z_]*", |lexer| lexer.slice())]
     Number(&'src str),
     /// `hex"…"`: the digits between the quotes.
-    #[regex(r#"hex"[^"\n]*""#, |lexer| &lexer.slice()[4..lexer.slice().len() - 1])]
+    #[regex(r#"hex"([^"\n]*|[0-9a-fA-F_ \t\r\n]*)""#, |lexer| &lexer.slice()[4..lexer.slice().len() - 1])]
     Hex(&'src str),
     /// `"…"`: the text between the quotes.
     #[regex(r#""[^"\n]*""#, |lexer| &lexer.slice()[1..lexer.slice().len() - 1])]

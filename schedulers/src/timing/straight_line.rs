@@ -36,8 +36,10 @@ const IN_FLIGHT: usize = 8;
 /// The cycle of the first fetch, and so the most that a parameter in cycles may be: what lies that long before the
 /// program has no effect.
 const FIRST_CYCLE: u32 = 4096;
-/// Instructions between two checkpoints, and between two looks at the bound.
+/// Instructions between two checkpoints, and between two looks at the bound, of a short block.
 const CHECKPOINT_INSTRUCTIONS: usize = 32;
+/// Registers that all checkpoints together may hold: where a long block has more, its checkpoints lie further apart, so that memory does not grow with the square of the block.
+const CHECKPOINT_REGISTERS: usize = 1 << 22;
 
 /// An access to memory with its address, which the order does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -156,7 +158,9 @@ pub struct StraightLine {
     line_starts: Vec<bool>,
     initial: State,
     registers_ready: Vec<u32>,
-    /// State before each [`CHECKPOINT_INSTRUCTIONS`]th position of the committed order.
+    /// Instructions between two checkpoints.
+    checkpoint_spacing: usize,
+    /// State before each position of the committed order that is a multiple of the spacing.
     checkpoints: Vec<State>,
     checkpoint_registers: Vec<u32>,
 }
@@ -214,13 +218,13 @@ impl StraightLine {
             return Some(0);
         }
         let registers = self.registers_ready.len();
-        let checkpoint = (first_changed.min(order.len() - 1) / CHECKPOINT_INSTRUCTIONS).min(self.checkpoints.len().saturating_sub(1));
+        let checkpoint = (first_changed.min(order.len() - 1) / self.checkpoint_spacing).min(self.checkpoints.len().saturating_sub(1));
         // The state before a checkpoint's position is there if that checkpoint was committed; else begin anew.
         let (mut state, mut position) = match self.checkpoints.get(checkpoint) {
             Some(state) if checkpoint > 0 => {
                 let saved = &self.checkpoint_registers[checkpoint * registers..(checkpoint + 1) * registers];
                 self.registers_ready.copy_from_slice(saved);
-                (*state, checkpoint * CHECKPOINT_INSTRUCTIONS)
+                (*state, checkpoint * self.checkpoint_spacing)
             }
             _ => {
                 self.registers_ready.fill(0);
@@ -234,8 +238,8 @@ impl StraightLine {
             }
         }
         if COMMIT {
-            self.checkpoints.truncate(position / CHECKPOINT_INSTRUCTIONS);
-            self.checkpoint_registers.truncate(position / CHECKPOINT_INSTRUCTIONS * registers);
+            self.checkpoints.truncate(position / self.checkpoint_spacing);
+            self.checkpoint_registers.truncate(position / self.checkpoint_spacing * registers);
         }
         // The first instruction is fetched in the first cycle and dispatched in the next.
         let last_cycle = bound_cycles.saturating_add(FIRST_CYCLE);
@@ -246,7 +250,7 @@ impl StraightLine {
             } else if self.least_last_cycle(&state, order.len() - position) > last_cycle {
                 return None;
             }
-            let end = (position + CHECKPOINT_INSTRUCTIONS).min(order.len());
+            let end = (position + self.checkpoint_spacing).min(order.len());
             for &index in &order[position..end] {
                 self.step(&mut state, position, index as usize);
                 position += 1;
@@ -589,6 +593,10 @@ impl<'a> Compiler<'a> {
                 in_flight: unit.in_flight.unwrap_or(0) as u8,
             })
         });
+        let mut checkpoint_spacing = CHECKPOINT_INSTRUCTIONS;
+        while (instructions.len() / checkpoint_spacing + 1) * registers > CHECKPOINT_REGISTERS && checkpoint_spacing < instructions.len() {
+            checkpoint_spacing *= 2;
+        }
         let mut straight_line = StraightLine {
             core: model.core.clone(),
             queues: [QueueLimits { entries: 1, dispatch: 1, issue: 1, window: 1, out_of_order: false }; QUEUES],
@@ -602,8 +610,9 @@ impl<'a> Compiler<'a> {
             line_starts: (0..instructions.len()).map(|position| position > 0 && line(position) != line(position - 1)).collect(),
             initial: initial_state(),
             registers_ready: vec![0; registers],
-            checkpoints: Vec::with_capacity(instructions.len() / CHECKPOINT_INSTRUCTIONS + 1),
-            checkpoint_registers: Vec::with_capacity((instructions.len() / CHECKPOINT_INSTRUCTIONS + 1) * registers),
+            checkpoint_spacing,
+            checkpoints: Vec::new(),
+            checkpoint_registers: Vec::new(),
         };
         for (limits, queue) in straight_line.queues.iter_mut().zip(&model.queues) {
             *limits = QueueLimits {
