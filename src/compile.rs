@@ -1,5 +1,6 @@
 //! From a spec's text to finished kernels and artifacts.
 
+use crate::output::OutputFile;
 use kgen_emitters::forms::{Form, form_of};
 use kgen_emitters::{Artifact, CodeOptions, EmitError, FinishedKernel, Request, TextOptions};
 use kgen_ir::diagnostic::Diagnostic;
@@ -13,7 +14,7 @@ use kgen_schedulers::scheduling::Effort;
 use std::sync::Arc;
 
 /// What to compile and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileOptions {
     /// Parameters of the spec.
     pub parameters: Vec<(String, u64)>,
@@ -27,6 +28,19 @@ pub struct CompileOptions {
     pub position_independent: bool,
     /// What shapes text only.
     pub text: TextOptions,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        Self {
+            parameters: Vec::new(),
+            kernels: Vec::new(),
+            effort: 0,
+            interleave: 1,
+            position_independent: false,
+            text: TextOptions::default(),
+        }
+    }
 }
 
 /// Why a spec was refused.
@@ -119,4 +133,17 @@ pub fn artifacts(
             form.emit(&request).map_err(CompileError::Emit)
         })
         .collect()
+}
+
+/// Artifacts of several kernels as one file of each kind, called `stem` and the extension of the kind.
+pub fn joined(form: &dyn Form, artifacts: &[Vec<Artifact>], stem: &str) -> Vec<OutputFile> {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    for artifact in artifacts.iter().flatten() {
+        let extension = artifact.file_name.rsplit('.').next().unwrap_or_default().to_owned();
+        match kinds.iter_mut().find(|(known, _)| *known == extension) {
+            Some((_, texts)) => texts.push(&artifact.text),
+            None => kinds.push((extension, vec![&artifact.text])),
+        }
+    }
+    kinds.into_iter().map(|(extension, texts)| OutputFile { name: format!("{stem}.{extension}"), text: form.join(&texts) }).collect()
 }

@@ -3,7 +3,6 @@
 mod command;
 mod messages;
 mod options;
-mod output;
 
 use clap::Parser;
 use options::Command;
@@ -16,6 +15,8 @@ fn main() -> ExitCode {
         Command::Emit(arguments) => command::emit::emit(messages, arguments, None),
         Command::Schedule(arguments) => command::emit::emit(messages, arguments, Some("report")),
         Command::Check(arguments) => command::emit::check(messages, arguments),
+        Command::Format(arguments) => command::format::format(messages, arguments),
+        Command::Completions { shell } => command::completions::completions(*shell),
         Command::Targets { target } => command::targets::targets(messages, target.as_deref()),
         Command::Time(arguments) => command::time::time(messages, arguments),
         Command::Explain { topic, target } => command::explain::explain(messages, topic, target.as_deref()),

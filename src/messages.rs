@@ -1,7 +1,8 @@
 //! Drawing messages: source excerpts for people, JSON lines for programs.
 
 use crate::options::{Color, MessageFormat};
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use kgen::excerpt;
+use kgen::refusal::Refusal;
 use kgen_ir::diagnostic::{Diagnostic, Severity};
 use kgen_ir::source::{Source, Span};
 use std::io::{IsTerminal, Write};
@@ -30,7 +31,7 @@ impl Messages {
     /// One message about a source.
     pub fn diagnostic(&self, source: &Source, diagnostic: &Diagnostic) {
         let text = match self.format {
-            MessageFormat::Human => human(source, diagnostic, self.colored),
+            MessageFormat::Human => excerpt::excerpt(source, diagnostic, self.colored),
             MessageFormat::Json => json(Some(source), diagnostic),
         };
         self.line(&text);
@@ -54,64 +55,26 @@ impl Messages {
         diagnostic.help = help.map(str::to_owned);
         let text = match self.format {
             MessageFormat::Json => json(None, &diagnostic),
-            MessageFormat::Human => {
-                let mut groups = vec![Level::ERROR.primary_title(message).id(rule)];
-                let group = match help {
-                    Some(help) => groups.remove(0).element(Level::HELP.message(help.to_owned())),
-                    None => Group::with_title(groups.remove(0)),
-                };
-                renderer(self.colored).render(&[group])
-            }
+            MessageFormat::Human => excerpt::plain(&diagnostic, self.colored),
         };
         self.line(&text);
+    }
+
+    /// The messages of a refusal.
+    pub fn refusal(&self, refusal: &Refusal) {
+        match &refusal.source {
+            Some(source) => self.diagnostics(source, &refusal.diagnostics),
+            None => refusal
+                .diagnostics
+                .iter()
+                .for_each(|diagnostic| self.plain(diagnostic.rule, &diagnostic.message, diagnostic.help.as_deref())),
+        }
     }
 
     fn line(&self, text: &str) {
         // A closed standard error is no reason to fail: the exit code still tells.
         let _ = writeln!(std::io::stderr(), "{text}");
     }
-}
-
-fn renderer(colored: bool) -> Renderer {
-    if colored { Renderer::styled() } else { Renderer::plain() }
-}
-
-/// The message with source excerpts.
-pub fn human(source: &Source, diagnostic: &Diagnostic, colored: bool) -> String {
-    let level = match diagnostic.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-    };
-    let clamp = |span: Span| {
-        let end = source.text.len();
-        let mut start = span.range().start.min(end);
-        let mut stop = span.range().end.clamp(start, end);
-        while !source.text.is_char_boundary(start) {
-            start -= 1;
-        }
-        while !source.text.is_char_boundary(stop) {
-            stop += 1;
-        }
-        start..stop
-    };
-    let group = level.primary_title(diagnostic.message.as_str()).id(diagnostic.rule);
-    if diagnostic.span == Span::default() {
-        // About the source, but about no place in it: an excerpt of its first byte would mislead.
-        let origin = Group::with_title(group).element(Origin::path(source.name.as_str()));
-        let group = diagnostic.help.iter().fold(origin, |group, help| group.element(Level::HELP.message(help.as_str())));
-        return renderer(colored).render(&[group]);
-    }
-    let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(
-        AnnotationKind::Primary.span(clamp(diagnostic.span)).label((!diagnostic.at.is_empty()).then_some(diagnostic.at.as_str())),
-    );
-    for label in &diagnostic.labels {
-        snippet = snippet.annotation(AnnotationKind::Context.span(clamp(label.span)).label(label.text.as_str()));
-    }
-    let mut group = group.element(snippet);
-    if let Some(help) = &diagnostic.help {
-        group = group.element(Level::HELP.message(help.as_str()));
-    }
-    renderer(colored).render(&[group])
 }
 
 fn json(source: Option<&Source>, diagnostic: &Diagnostic) -> String {

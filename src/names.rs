@@ -32,12 +32,17 @@ pub fn targets() -> Vec<(String, String)> {
     target_file::embedded().flat_map(|source| target_file::names(&source)).collect()
 }
 
-/// A machine by name, or from a target file where the name is a path (holds a slash or ends in `.target`).
+/// The name is the path of a target file: it holds a slash or ends in `.target`.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".target")
+}
+
+/// A machine by name, or from a target file where the name is a path.
 ///
 /// # Errors
 /// See [`TargetError`].
 pub fn target(name: &str) -> Result<Machine, TargetError> {
-    if name.contains('/') || name.ends_with(".target") {
+    if is_path(name) {
         let text = std::fs::read_to_string(Path::new(name))
             .map_err(|error| TargetError::Unreadable { path: name.to_owned(), reason: error.to_string() })?;
         let source = Source { name: name.to_owned(), text };

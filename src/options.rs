@@ -1,6 +1,7 @@
 //! The command line, as clap sees it.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kgen::names;
 use std::path::PathBuf;
 
 /// Cryptographic kernels at the limit of a machine: one dataflow text, scheduled for a target, checked, and emitted.
@@ -63,6 +64,15 @@ pub enum Command {
     /// Parse, validate, lower, schedule, allocate, check and replay; write nothing.
     #[command(after_help = "Example:\n  kgen check --target e600,portable specs/*.ir")]
     Check(KernelArgs),
+    /// Write specs in their canonical layout, in place; standard input to standard output.
+    #[command(name = "fmt", after_help = "Examples:\n  kgen fmt specs/*.ir\n  kgen fmt --check specs/*.ir\n  kgen fmt - <x.ir >y.ir")]
+    Format(FormatArgs),
+    /// Print the completion script of a shell.
+    #[command(after_help = "Example:\n  kgen completions bash >~/.local/share/bash-completion/completions/kgen")]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
     /// Execute assembly, ours or anybody's, by its instructions' meanings, and time it in the target's model.
     #[command(after_help = TIME_HELP)]
     Time(TimeArgs),
@@ -111,6 +121,14 @@ pub struct KernelArgs {
     pub effort: u8,
 }
 
+impl KernelArgs {
+    /// The files that the outputs are made of: specs, and target files from disk.
+    pub fn inputs(&self) -> Vec<PathBuf> {
+        let specs = self.specs.iter().filter(|path| path.as_os_str() != "-").cloned();
+        specs.chain(self.target.iter().filter(|name| names::is_path(name)).map(PathBuf::from)).collect()
+    }
+}
+
 /// What to print and where.
 #[derive(Args, Debug, Clone)]
 pub struct EmitArgs {
@@ -120,9 +138,15 @@ pub struct EmitArgs {
     /// Output form; each target's first is the default (see `kgen targets`).
     #[arg(long, short, value_name = "FORM")]
     pub form: Option<String>,
-    /// A file, a folder (it exists or the name ends in a slash), or `-` for standard output.
+    /// A file, a folder (it exists or the name ends in a slash; it gets a file for each kernel, headers included), or `-` for standard output.
     #[arg(long, short, default_value = "-", value_name = "FILE|DIR|-")]
     pub output: String,
+    /// Write nothing; refuse where a file on disk is not what would be written.
+    #[arg(long)]
+    pub verify: bool,
+    /// Write a dependency file for Make or Ninja: the outputs and the files that they are made of.
+    #[arg(long, value_name = "FILE")]
+    pub depfile: Option<PathBuf>,
     /// Put the spec's known answers beside the artifact.
     #[arg(long)]
     pub with_tests: bool,
@@ -147,6 +171,17 @@ pub enum HeaderStyle {
     Stable,
     /// With kgen's version.
     Full,
+}
+
+/// What to lay out.
+#[derive(Args, Debug, Clone)]
+pub struct FormatArgs {
+    /// Spec files; `-` reads standard input and prints.
+    #[arg(required = true, value_name = "SPEC")]
+    pub specs: Vec<PathBuf>,
+    /// Write nothing; refuse files that are not in their canonical layout.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// What to run and time.

@@ -66,8 +66,36 @@ pub fn write(destination: &Destination, files: &[OutputFile]) -> Result<(), (Pat
     }
 }
 
+/// Files of a folder or a file that are not what they would be written as; standard output holds nothing.
+pub fn stale(destination: &Destination, files: &[OutputFile]) -> Vec<PathBuf> {
+    let differs = |path: &Path, text: &str| std::fs::read(path).map_or(true, |old| old != text.as_bytes());
+    match destination {
+        Destination::Stdout => Vec::new(),
+        Destination::File(path) => {
+            let text: String = files.iter().map(|file| file.text.as_str()).collect();
+            if differs(path, &text) { vec![path.clone()] } else { Vec::new() }
+        }
+        Destination::Folder(folder) => {
+            let paths = files.iter().map(|file| (folder.join(&file.name), &file.text));
+            paths.filter(|(path, text)| differs(path, text)).map(|(path, _)| path).collect()
+        }
+    }
+}
+
+/// The paths of what is written there.
+pub fn paths(destination: &Destination, files: &[OutputFile]) -> Vec<PathBuf> {
+    match destination {
+        Destination::Stdout => Vec::new(),
+        Destination::File(path) => vec![path.clone()],
+        Destination::Folder(folder) => files.iter().map(|file| folder.join(&file.name)).collect(),
+    }
+}
+
 /// Replaces a file by a new one of this text, unless it holds the same text already (build systems look at times).
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+///
+/// # Errors
+/// The system's reason; the file is then what it was.
+pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }

@@ -1,12 +1,16 @@
 //! `emit`, `schedule` and `check`: everything from specs to artifacts.
 
-use super::{REFUSED, machine, read_source, refused};
+use super::{REFUSED, USAGE, machine, read_source, refused};
 use crate::messages::Messages;
 use crate::options::{EmitArgs, HeaderStyle, KernelArgs};
-use crate::output::{self, Destination, OutputFile};
 use kgen::compile::{self, CompileOptions};
-use kgen_emitters::TextOptions;
+use kgen::depfile;
+use kgen::output::{self, Destination, OutputFile};
+use kgen::refusal::Refusal;
+use kgen_emitters::forms::Form;
+use kgen_emitters::{Artifact, TextOptions};
 use kgen_ir::source::Source;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Prints artifacts.
@@ -20,38 +24,59 @@ pub fn emit(messages: Messages, arguments: &EmitArgs, default_form: Option<&str>
     let options = options(&arguments.kernels, arguments.pic, text);
     let form_name = arguments.form.as_deref().or(default_form);
     let destination = Destination::of(&arguments.output);
-    let mut files = Vec::new();
+    if destination == Destination::Stdout && (arguments.verify || arguments.depfile.is_some()) {
+        let help = "give the file or folder with `-o`";
+        messages.plain("no-output-file", "`--verify` and `--depfile` are about files, and the output is standard output", Some(help));
+        return USAGE;
+    }
+    // Forms with the artifacts of all their kernels: targets may differ in their first form.
+    let mut printed: Vec<(&'static dyn Form, Vec<Vec<Artifact>>)> = Vec::new();
     let mut worst = 0;
-    // Files of one kind are joined where they do not go to a folder: the list of texts for each position of a form's files.
-    let mut joined: Vec<(&'static dyn kgen_emitters::forms::Form, Vec<String>)> = Vec::new();
     let code = each(messages, &arguments.kernels, &options, |source, unit, machine, finished| {
         let outcome =
             compile::form(machine, form_name).and_then(|form| Ok((form, compile::artifacts(unit, machine, finished, form, &options)?)));
         match outcome {
-            Ok((form, artifacts)) => {
-                for artifact in artifacts.into_iter().flatten() {
-                    if let Destination::Folder(_) = destination {
-                        files.push(OutputFile { name: artifact.file_name, text: form.whole(&artifact.text) });
-                    } else {
-                        match joined.iter_mut().find(|(known, _)| known.name() == form.name()) {
-                            Some((_, texts)) => texts.push(artifact.text),
-                            None => joined.push((form, vec![artifact.text])),
-                        }
-                    }
-                }
-            }
-            Err(error) => worst = worst.max(refused(messages, source, &error)),
+            Ok((form, artifacts)) => match printed.iter_mut().find(|(known, _)| known.name() == form.name()) {
+                Some((_, all)) => all.extend(artifacts),
+                None => printed.push((form, artifacts)),
+            },
+            Err(error) => worst = worst.max(refused(messages, &Refusal::of_spec(source, error))),
         }
     });
     let code = code.max(worst);
     if code != 0 {
         return code;
     }
-    for (form, texts) in joined {
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        files.push(OutputFile { name: String::new(), text: form.join(&texts) });
+    let files: Vec<OutputFile> = match &destination {
+        Destination::Folder(_) => {
+            let each_kernel = |(form, all): &(&'static dyn Form, Vec<Vec<Artifact>>)| {
+                let file = |artifact: &Artifact| OutputFile { name: artifact.file_name.clone(), text: form.whole(&artifact.text) };
+                all.iter().flatten().map(file).collect::<Vec<_>>()
+            };
+            printed.iter().flat_map(each_kernel).collect()
+        }
+        // One file holds one kind of text: the first of each form. A header for C is written into folders, beside its assembly.
+        Destination::Stdout | Destination::File(_) => {
+            printed.iter().filter_map(|(form, all)| compile::joined(*form, all, "").into_iter().next()).collect()
+        }
+    };
+    if arguments.verify {
+        let stale = output::stale(&destination, &files);
+        for path in &stale {
+            let help = "the same command without `--verify` writes it";
+            messages.plain("stale", &format!("`{}` is not what kgen writes today", path.display()), Some(help));
+        }
+        return if stale.is_empty() { 0 } else { REFUSED };
     }
-    match output::write(&destination, &files) {
+    let written = output::write(&destination, &files).and_then(|()| match &arguments.depfile {
+        Some(path) => {
+            let inputs: Vec<PathBuf> = arguments.kernels.inputs();
+            let text = depfile::text(&output::paths(&destination, &files), &inputs);
+            output::replace(path, &text).map_err(|error| (path.clone(), error))
+        }
+        None => Ok(()),
+    });
+    match written {
         Ok(()) => 0,
         Err((path, error)) => {
             messages.plain("unwritable", &format!("`{}` cannot be written: {error}", path.display()), None);
@@ -99,7 +124,7 @@ fn each(
         let (unit, warnings) = match compile::unit(&source, &options.parameters) {
             Ok(valid) => valid,
             Err(error) => {
-                worst = worst.max(refused(messages, &source, &error));
+                worst = worst.max(refused(messages, &Refusal::of_spec(&source, error)));
                 continue;
             }
         };
@@ -107,7 +132,7 @@ fn each(
         for machine in &machines {
             match compile::kernels(&unit, machine, options) {
                 Ok(finished) => take(&source, &unit, machine, &finished),
-                Err(error) => worst = worst.max(refused(messages, &source, &error)),
+                Err(error) => worst = worst.max(refused(messages, &Refusal::of_spec(&source, error))),
             }
         }
     }

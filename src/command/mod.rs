@@ -1,15 +1,16 @@
 //! The subcommands: each returns its exit code.
 
+pub mod completions;
 pub mod emit;
 pub mod explain;
+pub mod format;
 pub mod targets;
 pub mod time;
 
 use crate::messages::Messages;
-use kgen::compile::CompileError;
-use kgen::names::{self, TargetError};
+use kgen::names;
+use kgen::refusal::{self, Refusal};
 use kgen_ir::source::Source;
-use kgen_schedulers::finish::FinishError;
 use kgen_schedulers::machine::Machine;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -22,80 +23,27 @@ pub const USAGE: u8 = 2;
 
 /// A text by path; `-` is standard input.
 pub fn read_source(messages: Messages, path: &Path) -> Option<Arc<Source>> {
-    let (name, bytes) = if path == Path::new("-") {
+    let source = if path == Path::new("-") {
         let mut bytes = Vec::new();
-        ("<stdin>".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes))
+        match std::io::stdin().lock().read_to_end(&mut bytes) {
+            Ok(_) => refusal::text("<stdin>".to_owned(), bytes),
+            Err(error) => Err(Refusal::plain("unreadable", format!("`<stdin>` cannot be read: {error}"), None)),
+        }
     } else {
-        (path.display().to_string(), std::fs::read(path))
+        refusal::read(path)
     };
-    match bytes.map(String::from_utf8) {
-        Ok(Ok(text)) => Some(Arc::new(Source { name, text })),
-        Ok(Err(error)) => {
-            let place = error.utf8_error().valid_up_to();
-            messages.plain(
-                "not-text",
-                &format!("`{name}` is not UTF-8 text: byte {place} belongs to no character"),
-                Some("a spec is a text file"),
-            );
-            None
-        }
-        Err(error) => {
-            messages.plain("unreadable", &format!("`{name}` cannot be read: {error}"), None);
-            None
-        }
-    }
+    source.map_err(|refusal| messages.refusal(&refusal)).ok()
 }
 
-/// A machine, or the message why there is none and the exit code.
+/// A machine, or the exit code after the message why there is none.
 pub fn machine(messages: Messages, name: &str) -> Result<Machine, u8> {
-    names::target(name).map_err(|error| match error {
-        TargetError::Unknown { name, known } => {
-            let help = match names::suggestion(&name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`? `kgen targets` lists them; a target file is given by its path"),
-                None => format!("there are {}; a target file is given by its path", known.join(", ")),
-            };
-            messages.plain("unknown-target", &format!("there is no target `{name}`"), Some(&help));
-            USAGE
-        }
-        TargetError::Unreadable { path, reason } => {
-            messages.plain("unreadable", &format!("target file `{path}` cannot be read: {reason}"), None);
-            REFUSED
-        }
-        TargetError::Wrong(source, errors) => {
-            messages.diagnostics(&source, &errors);
-            REFUSED
-        }
-    })
+    names::target(name).map_err(|error| refused(messages, &error.into()))
 }
 
-/// Says why a spec was refused; the exit code.
-pub fn refused(messages: Messages, source: &Source, error: &CompileError) -> u8 {
-    match error {
-        CompileError::Diagnostics(errors) => {
-            messages.diagnostics(source, errors);
-            REFUSED
-        }
-        CompileError::UnknownKernel { name, known } => {
-            let help = match names::suggestion(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it has {}", known.join(", ")),
-            };
-            messages.plain("unknown-kernel", &format!("`{}` has no kernel `{name}`", source.name), Some(&help));
-            USAGE
-        }
-        CompileError::Emit(error) => {
-            messages.plain("form", &error.to_string(), None);
-            USAGE
-        }
-        CompileError::Finish { error: FinishError::Refused(errors), .. } => {
-            messages.diagnostics(source, errors);
-            REFUSED
-        }
-        CompileError::Finish { kernel, error } => {
-            messages.plain("refused", &format!("kernel `{kernel}`: {error}"), None);
-            REFUSED
-        }
-    }
+/// Says why something was refused; the exit code.
+pub fn refused(messages: Messages, refusal: &Refusal) -> u8 {
+    messages.refusal(refusal);
+    if refusal.usage { USAGE } else { REFUSED }
 }
 
 /// Writes a text to standard output; the exit code.
