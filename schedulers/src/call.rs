@@ -191,7 +191,7 @@ pub fn call(machine: &Machine, program: &Program, code: &Code, arguments: &[Call
 const POISON: u8 = 0xa5;
 
 /// Bytes of the widest access: machines that drop low address bits read whole aligned blocks, parts of which may lie beside a region.
-fn widest_access_bytes(machine: &Machine) -> u64 {
+pub fn widest_access_bytes(machine: &Machine) -> u64 {
     machine.register_files.iter().map(|file| u64::from(file.width_bits / 8)).filter(|bytes| bytes.is_power_of_two()).max().unwrap_or(1)
 }
 

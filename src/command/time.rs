@@ -10,6 +10,7 @@ use kgen_ir::diagnostic::Diagnostic;
 use kgen_ir::domains::memory::RegionMemory;
 use kgen_ir::source::Source;
 use kgen_schedulers::assembly;
+use kgen_schedulers::call::widest_access_bytes;
 use kgen_schedulers::code::Code;
 use kgen_schedulers::execute::{Executor, Placement, Registers};
 use kgen_schedulers::machine::Machine;
@@ -135,11 +136,15 @@ fn set_up(machine: &Machine, arguments: &[ArgumentText]) -> Result<(Registers, R
             }
             ArgumentText::Buffer { access, bytes, align_bytes } => {
                 let address = FIRST_BUFFER + BUFFER_STRIDE * index as u64 + u64::from(align_bytes);
-                let mut filled = || words.by_ref().flat_map(u64::to_be_bytes).take(bytes as usize).collect::<Vec<u8>>();
+                // With the first and last aligned block: instructions that drop low address bits read them whole.
+                let block = widest_access_bytes(machine);
+                let first = address / block * block;
+                let whole = (address - first + u64::from(bytes)).next_multiple_of(block) as usize;
+                let mut filled = || words.by_ref().flat_map(u64::to_be_bytes).take(whole).collect::<Vec<u8>>();
                 let mapped = match access {
-                    BufferAccess::Out => memory.map_undefined(address, bytes as usize),
-                    BufferAccess::In => memory.map(address, filled(), false),
-                    BufferAccess::InOut => memory.map(address, filled(), true),
+                    BufferAccess::Out => memory.map_undefined(first, whole),
+                    BufferAccess::In => memory.map(first, filled(), false),
+                    BufferAccess::InOut => memory.map(first, filled(), true),
                 };
                 if !mapped {
                     return Err(usage(format!("argument {} cannot be placed in memory", index + 1)));

@@ -56,7 +56,7 @@ impl StoreQueues {
         self.stores
             .front()
             .and_then(|store| store.entered)
-            .is_some_and(|entered| entered + u64::from(core.csq_hold) <= cycle && entered < cycle)
+            .is_some_and(|entered| entered + u64::from(core.csq_hold) <= cycle + 1 && entered < cycle)
     }
 
     fn access(&mut self, cycle: u64) {
@@ -66,11 +66,13 @@ impl StoreQueues {
 
     /// The oldest committed store accesses the cache, unless it may have to yield to a load; stores move on.
     pub(super) fn advance(&mut self, core: &CoreParameters, cycle: u64) {
-        let must_go = !core.store_yields || self.committed_entries() >= core.csq;
+        // The store that accesses the cache leaves its place at the end of the cycle.
+        let mut committed = self.committed_entries();
+        let moving = self.stores.iter().filter(|store| store.left.is_some()).count() as u32;
+        let must_go = !core.store_yields || committed >= core.csq;
         if must_go && self.oldest_wants_access(core, cycle) {
             self.access(cycle);
         }
-        let mut committed = self.committed_entries();
         // At most one store a cycle enters, in order.
         if let Some(store) = self.stores.iter_mut().find(|store| store.entered.is_none())
             && committed < core.csq
@@ -82,7 +84,6 @@ impl StoreQueues {
         debug_assert!(committed <= core.csq);
         // The write-back stages hold a store each, except that the last one is the entry to the queue.
         let room = core.csq + core.csq_enter.max(1) - 1;
-        let moving = self.stores.iter().filter(|store| store.left.is_some()).count() as u32;
         let last_left = self.last_left;
         if let Some(store) = self.stores.iter_mut().find(|store| store.left.is_none())
             && store.retired

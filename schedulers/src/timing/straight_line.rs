@@ -496,9 +496,9 @@ impl StraightLine {
         let number = state.store_count as usize + STORES;
         let elder = |back: u32| state.stores[(number - back as usize) % STORES];
         let enter = core.csq_enter.max(1);
-        let left = retire.max(elder(1).left + queue_cycles).max(elder(core.csq + enter - 1).accessed);
-        let entered = (left + enter).max(elder(1).entered + 1).max(elder(core.csq).accessed);
-        let accessed = (entered + core.csq_hold.max(1)).max(elder(1).accessed + 1);
+        let left = retire.max(elder(1).left + queue_cycles).max(elder(core.csq + enter - 1).accessed + 1);
+        let entered = (left + enter).max(elder(1).entered + 1).max(elder(core.csq).accessed + 1);
+        let accessed = (entered + core.csq_hold.max(2) - 1).max(elder(1).accessed + 1);
         state.stores[number % STORES] = Store { address: row.address, bytes: row.bytes, left, entered, accessed };
         state.store_count += 1;
     }

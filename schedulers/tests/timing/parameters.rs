@@ -500,7 +500,7 @@ pub const EFFECTS: &[(&str, &str, Body)] = &[
     ("vcmp_unit", "VIU2", vector_compares),
     ("vcmp_lat", "2", vector_compares),
     ("fsq", "1", stores),
-    ("csq", "1", copies),
+    ("csq", "1", stores_then_loads),
     ("csq_enter", "9", store_then_load),
     ("csq_hold", "9", copies),
     ("turnaround", "3", copies),
