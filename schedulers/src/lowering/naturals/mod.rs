@@ -10,6 +10,7 @@
 mod arithmetic;
 mod columns;
 mod conversion;
+mod digit_serial;
 mod digits;
 mod form;
 mod integers;

@@ -3,6 +3,7 @@
 use crate::lowering::builder::{Lowering, Place, ProgramBuilder};
 use crate::lowering::loops::Rounds;
 use crate::lowering::shapes::LaneOp;
+use crate::machine::FileId;
 use crate::program::{RegionId, ValueId};
 
 /// An array of unsigned numbers in memory, in the machine's byte order.
@@ -98,6 +99,16 @@ impl Scalar<'_, '_> {
     /// Sets number `index`.
     pub fn store_at(&mut self, value: ValueId, numbers: Numbers, index: u32) -> Lowering<()> {
         self.builder.store_integer(value, numbers.number_bytes, numbers.at_constant(index))
+    }
+
+    /// The numbers from `index` (a byte distance) on that fill a register of a file.
+    pub fn load_register(&mut self, file: FileId, bytes: u32, numbers: Numbers, index: ValueId) -> Lowering<ValueId> {
+        self.builder.load(file, bytes, numbers.at(index))
+    }
+
+    /// Sets the numbers from `index` (a byte distance) on.
+    pub fn store_register(&mut self, value: ValueId, bytes: u32, numbers: Numbers, index: ValueId) -> Lowering<()> {
+        self.builder.store(value, bytes, numbers.at(index))
     }
 
     /// Every number to zero.

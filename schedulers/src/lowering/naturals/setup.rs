@@ -1,6 +1,7 @@
-//! What depends on the modulus only: n' = −n⁻¹ mod R, R² mod n, and the staggered tables. Plain scalar loops over limbs, bit by bit: no multiplication whose time could tell a
-//! secret modulus, and no cycle requirement.
+//! What depends on the modulus only: n' = −n⁻¹ mod R, R² mod n, and the staggered tables. Scalar loops over limbs without multiplications, whose time could tell a
+//! secret modulus; see [`super::digit_serial`] for the two numbers.
 
+use super::digit_serial::{DigitSerial, Spread, shift_reach};
 use super::digits::Digits;
 use super::form::NaturalForm;
 use super::scalar::{Numbers, Scalar};
@@ -86,36 +87,29 @@ pub(super) fn build(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Low
     let limbs = form.limbs;
     // The limbs with zeros on both sides, so that tables read past either end.
     let padding = form.packed_limbs() + form.lanes;
-    let padded = |builder: &mut ProgramBuilder<'_>, name: &str| {
-        let count = limbs + 2 * padding;
-        let region = builder.frame_region(name, u64::from(count * limb_bytes), align, true);
-        (
-            Numbers { region, offset: 0, number_bytes: limb_bytes, count },
-            Numbers { region, offset: u64::from(padding * limb_bytes), number_bytes: limb_bytes, count: limbs },
-        )
-    };
-    let (modulus_padded, n) = padded(builder, "modulus_limbs");
-    let (inverse_padded, inverse) = padded(builder, "inverse_limbs");
-    let (_, doubled) = padded(builder, "doubled");
-    let (_, reduced) = padded(builder, "reduced");
+    let n = Spread::new(builder, form, "modulus_limbs", padding, padding);
+    let inverse = Spread::new(builder, form, "inverse_limbs", padding, padding);
+    let normal = Spread::new(builder, form, "normal", shift_reach(limbs), 0);
+    // One place below, for sums that move down.
+    let running = Spread::new(builder, form, "running", 1, shift_reach(limbs));
+    let digit_serial = DigitSerial::new(builder, form)?;
     let mut scalar = Scalar { builder };
-    scalar.clear(modulus_padded)?;
-    scalar.clear(inverse_padded)?;
+    scalar.clear(n.whole)?;
+    scalar.clear(inverse.whole)?;
     let given = Numbers { region: modulus, offset: 0, number_bytes: limb_bytes, count: limbs };
-    normalize(&mut scalar, form, given, n)?;
-    negative_inverse(&mut scalar, form, n, inverse, doubled)?;
+    normalize(&mut scalar, form, given, n.limbs)?;
+    digit_serial.negative_inverse(&mut scalar, n.limbs, inverse.limbs, &running)?;
+    digit_serial.radix_squared(&mut scalar, n.limbs, &normal, &running)?;
     let square = Numbers { region: block, offset: 0, number_bytes: limb_bytes, count: form.packed_vectors() * form.packed_limbs() };
     scalar.clear(square)?;
-    radix_squared(&mut scalar, &form.digits(), n, doubled, reduced, Numbers { count: limbs, ..square })?;
-    for (table, padded, count) in
-        [(setup.negative_inverse, inverse_padded, form.column_vectors()), (setup.modulus, modulus_padded, form.column_vectors() + 1)]
+    copy(&mut scalar, running.limbs, square)?;
+    for (table, padded, count) in [(setup.negative_inverse, inverse, form.column_vectors()), (setup.modulus, n, form.column_vectors() + 1)]
     {
         for class in 0..form.table_classes() {
             stagger(
                 &mut scalar,
                 form,
                 padded,
-                padding,
                 Numbers {
                     region: block,
                     offset: table.offset(form, class, 0),
@@ -129,78 +123,47 @@ pub(super) fn build(builder: &mut ProgramBuilder<'_>, form: &NaturalForm) -> Low
     let natural = form.packed_vectors() * form.packed_limbs();
     for (reversed, column) in [(setup.top_column, limbs - 1), (setup.below_top_column, limbs - 2)] {
         let target = Numbers { region: block, offset: reversed.offset, number_bytes: limb_bytes, count: natural };
-        reverse(&mut scalar, modulus_padded, padding + column, target)?;
+        reverse(&mut scalar, n.whole, n.below + column, target)?;
     }
     let plain = Numbers { region: block, offset: setup.plain_modulus, number_bytes: limb_bytes, count: natural };
     scalar.clear(plain)?;
-    copy(&mut scalar, n, plain)
+    copy(&mut scalar, n.limbs, plain)
 }
 
 /// Canonical digits of limbs that may exceed the radix.
-pub(super) fn normalize(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, from: Numbers, to: Numbers) -> Lowering<()> {
+fn normalize(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, from: Numbers, to: Numbers) -> Lowering<()> {
     let zero = scalar.constant(0)?;
     let mask = i64::try_from(form.digit_mask()).unwrap_or(i64::MAX);
-    scalar.for_each(form.limbs, from.number_bytes, &[zero], |scalar, index, carried| {
+    scalar.for_each(form.limbs, from.number_bytes, &[zero, zero], |scalar, index, carried| {
         scalar.builder.set_name("limb");
         let limb = scalar.load(from, index)?;
         let sum = scalar.add(limb, carried[0])?;
         let digit = scalar.with(LaneOp::And, sum, mask)?;
-        scalar.store(digit, to, index)?;
+        scalar.store(digit, to, carried[1])?;
         scalar.builder.set_name("carry");
-        Ok(vec![scalar.with(LaneOp::ShiftRight, sum, i64::from(form.radix_bits))?])
+        let carry = scalar.with(LaneOp::ShiftRight, sum, i64::from(form.radix_bits))?;
+        scalar.builder.set_name("to");
+        Ok(vec![carry, scalar.with(LaneOp::Add, carried[1], i64::from(to.number_bytes))?])
     })?;
     Ok(())
 }
 
+/// to = from, which may have numbers of another width and not more of them.
 pub(super) fn copy(scalar: &mut Scalar<'_, '_>, from: Numbers, to: Numbers) -> Lowering<()> {
-    scalar.for_each(from.count, from.number_bytes, &[], |scalar, index, _| {
-        let limb = scalar.load(from, index)?;
-        scalar.store(limb, to, index)?;
-        Ok(Vec::new())
-    })?;
-    Ok(())
-}
-
-/// inverse = −n⁻¹ mod R: with t = 1, each step takes the low bit b of t, makes t = (t + b·n)/2, and b is the next bit of the inverse: 1 + n·inverse ≡ 0.
-fn negative_inverse(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, n: Numbers, inverse: Numbers, t: Numbers) -> Lowering<()> {
-    let top_bit = i64::from(form.radix_bits - 1);
-    let mask = i64::try_from(form.digit_mask()).unwrap_or(i64::MAX);
-    let zero = scalar.constant(0)?;
-    let one = scalar.constant(1)?;
-    scalar.clear(t)?;
-    scalar.store_at(one, t, 0)?;
-    scalar.for_each_outer(form.limbs, inverse.number_bytes, &[], |scalar, place, _| {
-        let digit = scalar.for_each_outer(form.radix_bits, 1, &[zero], |scalar, _, carried| {
-            scalar.builder.set_name("bit");
-            let lowest = scalar.load_at(t, 0)?;
-            let bit = scalar.with(LaneOp::And, lowest, 1)?;
-            let adds = scalar.subtract(zero, bit)?;
-            // Limb i is written when limb i + 1's low bit is known, one place behind.
-            let sums = scalar.for_each(form.limbs, t.number_bytes, &[zero, zero], |scalar, index, carried| {
-                let limb = scalar.load(t, index)?;
-                let other = scalar.load(n, index)?;
-                let added = scalar.and(other, adds)?;
-                let sum = scalar.add(limb, added)?;
-                let sum = scalar.add(sum, carried[0])?;
-                let digit = scalar.with(LaneOp::And, sum, mask)?;
-                let low = scalar.with(LaneOp::And, digit, 1)?;
-                let shifted = scalar.with(LaneOp::ShiftLeft, low, top_bit)?;
-                let below = scalar.or(carried[1], shifted)?;
-                // Index −1 is the padding before limb 0, which nothing reads.
-                scalar.store(below, Numbers { offset: t.offset - u64::from(t.number_bytes), ..t }, index)?;
-                scalar.builder.set_name("carry");
-                let carry = scalar.with(LaneOp::ShiftRight, sum, i64::from(form.radix_bits))?;
-                scalar.builder.set_name("half");
-                Ok(vec![carry, scalar.with(LaneOp::ShiftRight, digit, 1)?])
-            })?;
-            scalar.store_at(sums[1], t, form.limbs - 1)?;
-            scalar.builder.set_name("digit");
-            let earlier = scalar.with(LaneOp::ShiftRight, carried[0], 1)?;
-            let placed = scalar.with(LaneOp::ShiftLeft, bit, top_bit)?;
-            Ok(vec![scalar.or(earlier, placed)?])
+    if from.number_bytes == to.number_bytes {
+        scalar.for_each(from.count, from.number_bytes, &[], |scalar, index, _| {
+            let limb = scalar.load(from, index)?;
+            scalar.store(limb, to, index)?;
+            Ok(Vec::new())
         })?;
-        scalar.store(digit[0], inverse, place)?;
-        Ok(Vec::new())
+        return Ok(());
+    }
+    let zero = scalar.constant(0)?;
+    scalar.for_each(from.count, from.number_bytes, &[zero], |scalar, index, carried| {
+        let limb = scalar.load(from, index)?;
+        scalar.store(limb, to, carried[0])?;
+        scalar.builder.set_name("to");
+        Ok(vec![scalar.with(LaneOp::Add, carried[0], i64::from(to.number_bytes))?])
     })?;
     Ok(())
 }
@@ -272,32 +235,32 @@ pub(super) fn choose(
 }
 
 /// Column u of the table holds limbs u − k·class, u − k·class − 1, … (k of them).
-fn stagger(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, padded: Numbers, padding: u32, table: Numbers, class: u32) -> Lowering<()> {
-    let size = padded.number_bytes;
-    let start = scalar.constant(i64::from((padding - form.products * class) * size))?;
-    scalar.for_each(table.count / form.products, form.products * size, &[start], |scalar, index, carried| {
+fn stagger(scalar: &mut Scalar<'_, '_>, form: &NaturalForm, padded: Spread, table: Numbers, class: u32) -> Lowering<()> {
+    let (from_bytes, to_bytes) = (padded.whole.number_bytes, table.number_bytes);
+    let start = scalar.constant(i64::from((padded.below - form.products * class) * from_bytes))?;
+    scalar.for_each(table.count / form.products, form.products * to_bytes, &[start], |scalar, index, carried| {
         for place in 0..form.products {
-            let from = scalar.with(LaneOp::Add, carried[0], -i64::from(place * size))?;
-            let limb = scalar.load(padded, from)?;
-            let there = Numbers { offset: table.offset + u64::from(place * size), ..table };
+            let from = scalar.with(LaneOp::Add, carried[0], -i64::from(place * from_bytes))?;
+            let limb = scalar.load(padded.whole, from)?;
+            let there = Numbers { offset: table.offset + u64::from(place * to_bytes), ..table };
             scalar.store(limb, Numbers { count: table.count - place, ..there }, index)?;
         }
         scalar.builder.set_name("from");
-        Ok(vec![scalar.with(LaneOp::Add, carried[0], i64::from(size))?])
+        Ok(vec![scalar.with(LaneOp::Add, carried[0], i64::from(from_bytes))?])
     })?;
     Ok(())
 }
 
 /// Number i of the target is number `start` − i of the padded limbs, or zero below them.
 fn reverse(scalar: &mut Scalar<'_, '_>, padded: Numbers, start: u32, target: Numbers) -> Lowering<()> {
-    let size = padded.number_bytes;
-    let first = scalar.constant(i64::from(start * size))?;
+    let from_bytes = padded.number_bytes;
+    let first = scalar.constant(i64::from(start * from_bytes))?;
     let available = target.count.min(start + 1);
-    scalar.for_each(available, size, &[first], |scalar, index, carried| {
+    scalar.for_each(available, target.number_bytes, &[first], |scalar, index, carried| {
         let limb = scalar.load(padded, carried[0])?;
         scalar.store(limb, target, index)?;
         scalar.builder.set_name("from");
-        Ok(vec![scalar.with(LaneOp::Add, carried[0], -i64::from(size))?])
+        Ok(vec![scalar.with(LaneOp::Add, carried[0], -i64::from(from_bytes))?])
     })?;
     Ok(())
 }
