@@ -6,6 +6,8 @@ pub mod forms;
 mod header;
 mod interface;
 mod rust_interface;
+mod rust_meaning;
+mod rust_program;
 mod rust_values;
 
 use kgen_ir::kernel::{Kernel, Unit};

@@ -19,11 +19,10 @@ impl Names {
     /// No names yet but the words of the rows' own texts, which a variable would hide or be hidden by.
     pub fn new<'a>(templates: impl Iterator<Item = &'a str>) -> Self {
         let word = |character: char| !(character.is_alphanumeric() || character == '_');
-        // `{name}` is an operand's place, which no text keeps.
+        // `{name}` and `{name.view}` are operands' places, which no text keeps.
+        let place = |inside: &str| inside.chars().all(|character| character == '.' || !word(character));
         let outside = |template: &'a str| {
-            template
-                .split('{')
-                .map(|part| part.split_once('}').map_or(part, |(inside, rest)| if inside.contains(word) { part } else { rest }))
+            template.split('{').map(move |part| part.split_once('}').map_or(part, |(inside, rest)| if place(inside) { rest } else { part }))
         };
         let taken = templates.flat_map(outside).flat_map(|part| part.split(word)).map(str::to_owned).collect();
         Self { taken, ..Self::default() }

@@ -275,11 +275,10 @@ fn label(code: &Code, name: &str) -> usize {
     code.labels.iter().find(|(label, _)| label == name).map_or(code.instructions.len(), |(_, place)| *place)
 }
 
-/// The machine's guesses, and those of rows that the code uses.
+/// The guessed parameters of the machine's model, and the guessed rows that the code uses: the only source of what reports rest on.
 fn guesses(machine: &Machine, code: &Code) -> Vec<String> {
     let mut list = machine.guesses.clone();
     let rows: std::collections::BTreeSet<_> = code.instructions.iter().map(|instruction| instruction.row).collect();
     list.extend(rows.into_iter().map(|row| &machine[row]).filter(|row| row.timing.guess).map(|row| format!("latency of {}", row.name)));
-    list.dedup();
     list
 }

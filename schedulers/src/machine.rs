@@ -54,6 +54,10 @@ pub struct RegisterFile {
     pub inline_reserved: Vec<u32>,
     /// How register n is named as a clobber of Rust's inline assembly: `v{n}`; where absent the file needs no mention.
     pub inline_name: Option<String>,
+    /// The class of Rust's inline assembly from which a register of this file is asked for: `vreg`.
+    pub inline_class: Option<String>,
+    /// The same for a register-or-zero operand, where the class differs.
+    pub inline_base_class: Option<String>,
     /// Alignment of tuples allowed in this file, by length (empty: no tuples).
     pub tuples: Vec<(u32, u32)>,
     /// Rename registers for results of this file, where they are limited.
@@ -318,7 +322,8 @@ pub struct Row {
     /// Other texts that mean it.
     pub aliases: Vec<AssemblyAlias>,
     /// Rust expression template (intrinsic or portable): `vec_msum({a.u16x8}, {b.u16x8}, {c.u32x4})`, where `.u16x8` asks for the
-    /// operand as that vector type; several results are a tuple in operand order. Of a conditional jump: its results, then whether it is taken.
+    /// operand as that vector type of [`Intrinsics::types`]; several results are a tuple in operand order, flags that the text cannot give left out.
+    /// Of a conditional jump: its results, then whether it is taken.
     pub rust: Option<String>,
     /// Control.
     pub control: Option<ControlKind>,
@@ -339,6 +344,30 @@ pub struct Parameter {
     pub meaning: String,
     /// Source.
     pub cite: String,
+}
+
+/// How the compiler of Rust knows the machine's instructions as functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Intrinsics {
+    /// The module that holds them: `core::arch::powerpc`.
+    pub module: String,
+    /// What `target_arch` says where they exist.
+    pub arch: String,
+    /// Target features that functions which call them enable.
+    pub features: Vec<String>,
+    /// Gates of unstable Rust that a crate which holds such functions opens.
+    pub gates: Vec<String>,
+    /// Views of registers and the types of Rust that they are: (`u16x8`, `vector_unsigned_short`).
+    pub types: Vec<(String, String)>,
+    /// Source.
+    pub cite: String,
+}
+
+impl Intrinsics {
+    /// The type of Rust for a view.
+    pub fn type_of(&self, view: &str) -> Option<&str> {
+        self.types.iter().find(|(known, _)| known == view).map(|(_, name)| name.as_str())
+    }
 }
 
 /// A machine.
@@ -378,9 +407,11 @@ pub struct Machine {
     pub parameters: Vec<Parameter>,
     /// Calling convention.
     pub abi: Option<Abi>,
+    /// Its instructions as functions of Rust, where the compiler has them.
+    pub intrinsics: Option<Intrinsics>,
     /// Output forms; the first is the default.
     pub forms: Vec<String>,
-    /// Guesses by name, for reports.
+    /// Parameters that are guesses, by name; guessed rows say so themselves ([`RowTiming::guess`]).
     pub guesses: Vec<String>,
 }
 

@@ -42,5 +42,8 @@ pub fn targets(messages: Messages, target: Option<&str>) -> u8 {
     for guess in &machine.guesses {
         let _ = writeln!(text, "guess {guess}");
     }
+    for row in machine.rows.iter().filter(|row| row.timing.guess) {
+        let _ = writeln!(text, "guess latency of {}", row.name);
+    }
     print(&text)
 }

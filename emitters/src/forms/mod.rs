@@ -6,6 +6,7 @@ mod gas;
 mod json;
 mod report;
 mod rust_asm;
+mod rust_intrinsics;
 mod rust_portable;
 mod stages;
 
@@ -37,6 +38,7 @@ pub trait Form: Sync {
 /// All forms, in the order of help.
 pub const FORMS: &[&dyn Form] = &[
     &rust_asm::RustAsm,
+    &rust_intrinsics::RustIntrinsics,
     &rust_portable::RustPortable,
     &gas::Gas,
     &report::Report,

@@ -11,7 +11,7 @@
 //! parameter NAME VALUE "meaning" [guess] cite "…"       VALUE is a number or a word; wherever a NUMBER is asked for below, a parameter's name may stand
 //! variant NAME "summary"                      another machine of this file; below it `parameter NAME VALUE [cite "…"]` overrides
 //! file NAME width BITS count N|unlimited [scalar] [sticky] [text "v{n}"] [reads "%v{n}"] [reserved LIST] [saved LIST] [zero N]
-//!     [inline_reserved LIST] [inline_name "v{n}"] [tuple LENGTH ALIGNMENT] [renames NUMBER] [branch_delay NUMBER] [side N] cite "…"
+//!     [inline_reserved LIST] [inline_name "v{n}"] [inline_class "vreg"] [inline_base_class "reg_nonzero"] [tuple LENGTH ALIGNMENT] [renames NUMBER] [branch_delay NUMBER] [side N] cite "…"
 //! queue NAME entries NUMBER dispatch NUMBER issue NUMBER window NUMBER out_of_order NUMBER cite "…"
 //! unit NAME [queue NAME] [copies NUMBER] [stations NUMBER] [finish NUMBER] [dispatch NUMBER] [in_flight NUMBER] [oldest NUMBER] [side N] cite "…"
 //! hazard KIND must|cost [limit NUMBER] cite "…"
@@ -19,6 +19,8 @@
 //! instr NAME OPERANDS ATTRIBUTES              meaning, and more attributes, on the lines below it
 //! abi arguments FILE LIST stack N align BYTES header BYTES cite "…"
 //!     entry|exit once|always "line"…  ·  entry|exit saved FILE "line"…  ·  directive "line"…
+//! intrinsics "core::arch::x" arch "x" features "f", "g" gates "h" cite "…"      the instructions as functions of Rust
+//!     type VIEW "vector_type"                 what a view of a register is there
 //! for A, B in x y; z w                        the lines below once per row, with {A} and {B} replaced
 //! ```
 //!
@@ -32,6 +34,7 @@
 //! `control jump|conditional|counted|return|call_next`, `bytes N`, `class NAME`, `guess`, `cite "…"`, `asm "template"`,
 //! `alias "template" [OPERAND=NUMBER|OPERAND]…` (read, never printed), `rust "template"`.
 mod cursor;
+mod intrinsics;
 mod lines;
 mod mapped;
 mod operands;

@@ -58,9 +58,6 @@ pub fn rows(entries: &[Entry], machine: &mut Machine, classes: &Classes, errors:
             cursor.errors.push(error.label(other, "the first one").help("add a suffix to one: the text is what `asm` says"));
         }
         if let Some(row) = row(entry, &mut cursor, name, span, machine, classes) {
-            if row.timing.guess {
-                machine.guesses.push(row.name.clone());
-            }
             machine.rows.push(row);
         }
     }

@@ -1,6 +1,7 @@
 //! The entries of a target file that are no rows: the machine, its parameters, files, queues, units, hazards, calling convention.
 
 use super::cursor::{Cursor, Token, unknown_name};
+use super::intrinsics;
 use super::lines::Entry;
 use super::mapped::MappedText;
 use crate::machine::{Abi, Enforcement, FileId, FrameStep, Hazard, HazardKind, Machine, MemoryKind, Parameter, Queue, RegisterFile, Unit};
@@ -10,7 +11,8 @@ use kgen_ir::source::Span;
 use kgen_ir::types::ByteOrder;
 
 /// The words that entries start with.
-const ENTRY_WORDS: [&str; 10] = ["machine", "parameter", "variant", "file", "queue", "unit", "hazard", "class", "instr", "abi"];
+const ENTRY_WORDS: [&str; 11] =
+    ["machine", "parameter", "variant", "file", "queue", "unit", "hazard", "class", "instr", "abi", "intrinsics"];
 
 const HAZARDS: [(&str, HazardKind); 15] = [
     ("unit_per_cycle", HazardKind::UnitPerCycle),
@@ -88,7 +90,7 @@ pub fn machine(entries: &[Entry], name: Option<&str>, errors: &mut Vec<Diagnosti
                         classes.insert(name, entry.line.clone());
                     }
                 }
-                "machine" | "parameter" | "variant" | "instr" | "abi" => {}
+                "machine" | "parameter" | "variant" | "instr" | "abi" | "intrinsics" => {}
                 other => cursor.unknown("entry", other, &ENTRY_WORDS),
             },
             _ => {
@@ -102,6 +104,9 @@ pub fn machine(entries: &[Entry], name: Option<&str>, errors: &mut Vec<Diagnosti
     }
     for entry in entries.iter().filter(|entry| starts_with(entry, "abi")) {
         machine.abi = abi(entry, &machine, errors);
+    }
+    for entry in entries.iter().filter(|entry| starts_with(entry, "intrinsics")) {
+        machine.intrinsics = intrinsics::section(entry, errors);
     }
     Some((machine, classes))
 }
@@ -164,6 +169,7 @@ fn head(entries: &[Entry], errors: &mut Vec<Diagnostic>) -> Option<Machine> {
         rows: Vec::new(),
         parameters: Vec::new(),
         abi: None,
+        intrinsics: None,
         forms: Vec::new(),
         guesses: Vec::new(),
     };
@@ -336,7 +342,7 @@ pub fn figure(cursor: &mut Cursor<'_>, machine: &Machine, what: &str) -> Option<
 }
 
 fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
-    const ATTRIBUTES: [&str; 16] = [
+    const ATTRIBUTES: [&str; 18] = [
         "side",
         "width",
         "count",
@@ -349,6 +355,8 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
         "zero",
         "inline_reserved",
         "inline_name",
+        "inline_class",
+        "inline_base_class",
         "tuple",
         "renames",
         "branch_delay",
@@ -369,6 +377,8 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
         zero_in_base: None,
         inline_reserved: Vec::new(),
         inline_name: None,
+        inline_class: None,
+        inline_base_class: None,
         tuples: Vec::new(),
         renames: None,
         branch_delay_cycles: 0,
@@ -389,6 +399,8 @@ fn file(cursor: &mut Cursor<'_>, machine: &Machine) -> Option<RegisterFile> {
             "zero" => file.zero_in_base = Some(cursor.small("the register that means zero")?),
             "inline_reserved" => file.inline_reserved = cursor.numbers("register numbers")?,
             "inline_name" => file.inline_name = Some(cursor.text("how Rust's inline assembly names a register")?),
+            "inline_class" => file.inline_class = Some(cursor.text("a class of Rust's inline assembly")?),
+            "inline_base_class" => file.inline_base_class = Some(cursor.text("a class of Rust's inline assembly")?),
             "tuple" => file.tuples.push((cursor.small("the tuple's length")?, cursor.small("its alignment")?)),
             "renames" => file.renames = Some(figure(cursor, machine, "renames")?),
             "branch_delay" => file.branch_delay_cycles = figure(cursor, machine, "cycles to a branch")?,

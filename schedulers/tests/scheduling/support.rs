@@ -27,6 +27,8 @@ fn file(name: &str, width_bits: u32, count: u32) -> RegisterFile {
         sticky: false,
         text: format!("{name}{{n}}"),
         inline_name: None,
+        inline_class: None,
+        inline_base_class: None,
         spellings: Vec::new(),
         reserved: Vec::new(),
         saved: Vec::new(),
@@ -295,6 +297,7 @@ fn empty() -> Machine {
         rows: Vec::new(),
         parameters: Vec::new(),
         abi: None,
+        intrinsics: None,
         forms: Vec::new(),
         guesses: Vec::new(),
     }
