@@ -8,6 +8,9 @@ use std::process::Command;
 /// Specs whose kernels are checked in, for each target.
 const CHECKED_IN: [(&str, &str); 2] = [("e600", "specs/mul_128.ir"), ("e600", "specs/mont_mul_512.ir")];
 
+/// Forms in which they are checked in, and what is added to the target's name to get their folder's.
+const FORMS: [(&str, &str); 2] = [("rust-asm", ""), ("rust-intrinsics", "_intrinsics")];
+
 fn kgen(arguments: &[&str]) -> Vec<u8> {
     let output =
         Command::new(env!("CARGO_BIN_EXE_kgen")).current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().expect("kgen starts");
@@ -51,15 +54,16 @@ fn the_checked_in_files_are_what_kgen_writes_today() {
     let mut all = Vec::new();
     let mut targets: Vec<&str> = CHECKED_IN.iter().map(|(target, _)| *target).collect();
     targets.dedup();
-    for target in targets {
-        let folder = written.path().join(target);
+    for (target, (form, suffix)) in targets.into_iter().flat_map(|target| FORMS.map(|form| (target, form))) {
+        let name = format!("{target}{suffix}");
+        let folder = written.path().join(&name);
         let output = format!("{}/", folder.display());
         for (_, spec) in CHECKED_IN.iter().filter(|(of, _)| *of == target) {
-            kgen(&["emit", "--target", target, "-o", &output, spec]);
+            kgen(&["emit", "--target", target, "--form", form, "-o", &output, spec]);
         }
         let today = files(&folder);
         assert!(!today.is_empty());
-        let place = sources.join(target);
+        let place = sources.join(&name);
         if bless {
             std::fs::create_dir_all(&place).expect("a folder");
             for (name, _) in files(&place).iter().filter(|(name, _)| !today.iter().any(|(written, _)| written == name)) {
@@ -74,7 +78,7 @@ fn the_checked_in_files_are_what_kgen_writes_today() {
             let line = old.lines().zip(new.lines()).position(|(old, new)| old != new);
             assert!(old == new, "{name} is not what kgen writes today, first in line {line:?}; KGEN_BLESS=1 writes it anew");
         }
-        all.extend(today.into_iter().map(|(name, text)| (format!("src/{target}/{name}"), text)));
+        all.extend(today.into_iter().map(|(file, text)| (format!("src/{name}/{file}"), text)));
     }
     let manifest = manifest(&all);
     if bless {

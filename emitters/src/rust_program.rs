@@ -9,6 +9,7 @@ use kgen_schedulers::program::{Instruction, Loop, Operand, Program, ValueId};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 use std::collections::{BTreeMap, BTreeSet};
+use syn::visit_mut::VisitMut;
 
 /// How a form writes rows and values.
 pub(crate) trait RowText {
@@ -22,6 +23,40 @@ pub(crate) trait RowText {
     fn results_of(&self, row: &Row) -> Vec<usize>;
     /// The instruction only gives a name to something that has one already.
     fn is_name(&self, row: &Row, instruction: &Instruction) -> bool;
+}
+
+/// Takes parentheses away where nothing stands beside them.
+struct LooseParentheses;
+
+fn without_parentheses(expression: &mut syn::Expr) {
+    while let syn::Expr::Paren(inner) = expression {
+        *expression = std::mem::replace(&mut *inner.expr, syn::Expr::PLACEHOLDER);
+    }
+}
+
+impl VisitMut for LooseParentheses {
+    fn visit_expr_mut(&mut self, expression: &mut syn::Expr) {
+        syn::visit_mut::visit_expr_mut(self, expression);
+        match expression {
+            syn::Expr::Call(call) => call.args.iter_mut().for_each(without_parentheses),
+            syn::Expr::MethodCall(call) => call.args.iter_mut().for_each(without_parentheses),
+            syn::Expr::If(choice) => without_parentheses(&mut choice.cond),
+            syn::Expr::Tuple(tuple) => tuple.elems.iter_mut().for_each(without_parentheses),
+            syn::Expr::Paren(outer) => without_parentheses(&mut outer.expr),
+            _ => {}
+        }
+    }
+
+    fn visit_block_mut(&mut self, block: &mut syn::Block) {
+        syn::visit_mut::visit_block_mut(self, block);
+        for statement in &mut block.stmts {
+            match statement {
+                syn::Stmt::Local(local) => local.init.iter_mut().for_each(|init| without_parentheses(&mut init.expr)),
+                syn::Stmt::Expr(value, _) => without_parentheses(value),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The printer of one function's body.
@@ -184,10 +219,9 @@ impl<'a, R: RowText> ProgramText<'a, R> {
 
     fn expression(&self, row: &Row, instruction: &Instruction) -> Result<syn::Expr, EmitError> {
         let mut parsed = self.rows.expression(&self.names, row, instruction, &self.rows.results_of(row))?;
-        // The outermost parentheses are for texts inside of others.
-        while let syn::Expr::Paren(inner) = parsed {
-            parsed = *inner.expr;
-        }
+        // Texts are made to stand inside of others, so they bring more parentheses than they need.
+        LooseParentheses.visit_expr_mut(&mut parsed);
+        without_parentheses(&mut parsed);
         Ok(parsed)
     }
 

@@ -6,13 +6,14 @@
 
 struct registers {
     unsigned char vectors[12][16];
+    double floats[18];
     uint32_t general[18];
     uint32_t condition;
-    uint32_t stack_pointer, thread_pointer, small_data;
+    uint32_t stack_pointer, thread_pointer, small_data, vector_save;
 } __attribute__((aligned(16)));
 
 extern void call_poisoned(void *function, const uint32_t arguments[8], struct registers *poison, struct registers *found);
-extern void breaks_general(void), breaks_vector(void), breaks_condition(void), breaks_stack_pointer(void), breaks_small_data(void), keeps_all(void);
+extern void breaks_general(void), breaks_vector(void), breaks_float(void), breaks_vector_save(void), breaks_condition(void), breaks_stack_pointer(void), breaks_small_data(void), keeps_all(void);
 
 #define SLOTS 7
 #define SLOT_BYTES 4096
@@ -60,13 +61,17 @@ static uint32_t at(int slot) {
 static const char *broken(void *function, const uint32_t *arguments) {
     static struct registers poison, found;
     fill(&poison, sizeof poison);
+    /* Numbers: a signalling one that is none would change on its way through a register. */
+    for (int i = 0; i < 18; i++) poison.floats[i] = (double)next();
     call_poisoned(function, arguments, &poison, &found);
     if (memcmp(poison.vectors, found.vectors, sizeof poison.vectors)) return "v20-v31";
+    if (memcmp(poison.floats, found.floats, sizeof poison.floats)) return "f14-f31";
     if (memcmp(poison.general, found.general, sizeof poison.general)) return "r14-r31";
     if ((poison.condition ^ found.condition) & SAVED_CONDITION) return "CR2-CR4";
     if (poison.stack_pointer != found.stack_pointer) return "r1";
     if (poison.thread_pointer != found.thread_pointer) return "r2";
     if (poison.small_data != found.small_data) return "r13";
+    if (poison.vector_save != found.vector_save) return "VRSAVE";
     return 0;
 }
 
@@ -116,6 +121,8 @@ static void check_the_check(void) {
     static const uint32_t none[8];
     require(broken(breaks_general, none) != 0, "a change of r31 passes");
     require(broken(breaks_vector, none) != 0, "a change of v20 passes");
+    require(broken(breaks_float, none) != 0, "a change of f14 passes");
+    require(broken(breaks_vector_save, none) != 0, "a change of VRSAVE passes");
     require(broken(breaks_condition, none) != 0, "a change of CR4 passes");
     require(broken(breaks_stack_pointer, none) != 0, "a change of r1 passes");
     require(broken(breaks_small_data, none) != 0, "a change of r13 passes");

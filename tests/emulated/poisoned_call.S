@@ -1,6 +1,6 @@
 # Calls a function with every register that it must keep poisoned, and records what it left in them.
 #
-# struct registers (driver.c), aligned to 16: 0 v20-v31, 192 r14-r31, 264 the condition register, 268 r1, 272 r2, 276 r13.
+# struct registers (driver.c), aligned to 16: 0 v20-v31, 192 f14-f31, 336 r14-r31, 408 the condition register, 412 r1, 416 r2, 420 r13, 424 VRSAVE.
 
     .machine "7450"
     .lcomm saved,8,8            # our stack pointer, and where the found registers go: the callee's registers are not to be trusted
@@ -10,14 +10,19 @@
     .globl call_poisoned
     .type call_poisoned,@function
 call_poisoned:
-    stwu 1,-320(1)
+    stwu 1,-480(1)
     mflr 0
-    stw 0,324(1)
+    stw 0,484(1)
     stmw 14,208(1)
     mfcr 0
     stw 0,280(1)
     stw 2,284(1)
     stw 13,288(1)
+    mfspr 0,256
+    stw 0,292(1)
+    .irp n,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    stfd \n,304+8*(\n-14)(1)
+    .endr
     .irp n,20,21,22,23,24,25,26,27,28,29,30,31
     li 11,16+16*(\n-20)
     stvx \n,1,11
@@ -26,9 +31,9 @@ call_poisoned:
     stw 1,saved@l(11)
     stw 6,saved+4@l(11)
     # What is nobody's to poison, but everybody's to keep.
-    stw 1,268(5)
-    stw 2,272(5)
-    stw 13,276(5)
+    stw 1,412(5)
+    stw 2,416(5)
+    stw 13,420(5)
     mtctr 3
     .irp n,20,21,22,23,24,25,26,27,28,29,30,31
     li 11,16*(\n-20)
@@ -43,7 +48,12 @@ call_poisoned:
     vor 17,22,23
     vor 18,24,25
     vor 19,26,27
-    lwz 0,264(5)
+    .irp n,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    lfd \n,192+8*(\n-14)(5)
+    .endr
+    lwz 0,424(5)
+    mtspr 256,0
+    lwz 0,408(5)
     mtcr 0
     li 0,-1
     mtxer 0
@@ -57,16 +67,21 @@ call_poisoned:
     lwz 8,20(11)
     lwz 9,24(11)
     lwz 10,28(11)
-    lmw 14,192(12)
+    lmw 14,336(12)
     bctrl
     lis 11,saved@ha
     lwz 12,saved+4@l(11)
-    stmw 14,192(12)
+    stmw 14,336(12)
     mfcr 0
-    stw 0,264(12)
-    stw 1,268(12)
-    stw 2,272(12)
-    stw 13,276(12)
+    stw 0,408(12)
+    stw 1,412(12)
+    stw 2,416(12)
+    stw 13,420(12)
+    mfspr 0,256
+    stw 0,424(12)
+    .irp n,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    stfd \n,192+8*(\n-14)(12)
+    .endr
     lwz 1,saved@l(11)
     .irp n,20,21,22,23,24,25,26,27,28,29,30,31
     li 11,16*(\n-20)
@@ -76,24 +91,36 @@ call_poisoned:
     li 11,16+16*(\n-20)
     lvx \n,1,11
     .endr
+    .irp n,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+    lfd \n,304+8*(\n-14)(1)
+    .endr
+    lwz 0,292(1)
+    mtspr 256,0
     lwz 2,284(1)
     lwz 13,288(1)
     lwz 0,280(1)
     mtcr 0
     lmw 14,208(1)
-    lwz 0,324(1)
+    lwz 0,484(1)
     mtlr 0
-    addi 1,1,320
+    addi 1,1,480
     blr
     .size call_poisoned,.-call_poisoned
 
 # Functions that each break one rule: the check must see every one of them.
-    .globl breaks_general, breaks_vector, breaks_condition, breaks_stack_pointer, breaks_small_data, keeps_all
+    .globl breaks_general, breaks_vector, breaks_float, breaks_vector_save, breaks_condition, breaks_stack_pointer, breaks_small_data, keeps_all
 breaks_general:
     addi 31,31,1
     blr
 breaks_vector:
     vnor 20,20,20
+    blr
+breaks_float:
+    fneg 14,14
+    blr
+breaks_vector_save:
+    li 3,0
+    mtspr 256,3
     blr
 breaks_condition:
     crnot 19,19                 # the last bit of CR4

@@ -14,6 +14,9 @@ use crate::tools::{self, EmulatedMachine, Survey};
 /// Each must build there with its dependencies for tests.
 const EMULATED_PACKAGES: [&str; 2] = ["kgen-generated", "kgen-example-rsa1024"];
 
+/// Features of theirs that only the emulated machine's compiler can build, which is told to be unstable.
+const EMULATED_FEATURES: &str = "kgen-generated/intrinsics";
+
 /// Where the log of skipped tests is kept, from the workspace.
 const SKIP_LOG_FILE: &str = "target/skipped-tests.log";
 
@@ -79,6 +82,7 @@ pub fn run(workspace: &Path, machine: &EmulatedMachine, survey: &Survey) -> anyh
     } else {
         let mut arguments = vec!["test", "--no-fail-fast"];
         arguments.extend(EMULATED_PACKAGES.iter().flat_map(|package| ["-p", package]));
+        arguments.extend(["--features", EMULATED_FEATURES]);
         let mut emulated = emulated_cargo::command(workspace, machine, survey, &arguments)?;
         if !step(&name, prepare(&mut emulated, &log, strict), &mut counts, &mut std::io::stdout())? {
             failures.push(name);

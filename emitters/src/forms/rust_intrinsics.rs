@@ -137,11 +137,15 @@ impl<'a> Printer<'a> {
         let mut declared = Vec::new();
         let mut pointers = TokenStream::new();
         let mut unknown_size = false;
-        for ((parameter, ident), address) in interface.iter().zip(&self.parameters).zip(&self.addresses) {
+        let used = |value: ValueId| self.text.needed.contains(&value);
+        for (((parameter, ident), address), passed) in interface.iter().zip(&self.parameters).zip(&self.addresses).zip(&program.parameters)
+        {
             let ty = parameter_type(self.request, parameter, types);
             declared.push(quote! { #ident: #ty });
             unknown_size |= matches!(parameter.shape, Shape::Region { bytes: None, .. });
-            if let Some(address) = address {
+            if let (Some(address), ProgramParameterKind::Pointer { value, .. }) = (address, &passed.kind)
+                && used(*value)
+            {
                 let pointer = match (parameter.direction, matches!(parameter.shape, Shape::Region { bytes: None, .. })) {
                     (Direction::In, true) => quote! { #ident.as_ptr() },
                     (_, true) => quote! { #ident.as_mut_ptr() },
@@ -171,7 +175,7 @@ impl<'a> Printer<'a> {
             #(#[target_feature(enable = #features)])*
             #[inline(never)]
             // Every operand is seen as the type that the intrinsic wants, also where it is that already; offsets of zero are written like all others.
-            #[allow(clippy::too_many_arguments, clippy::useless_transmute, clippy::missing_transmute_annotations, clippy::identity_op)]
+            #[allow(unused_variables, clippy::too_many_arguments, clippy::useless_transmute, clippy::missing_transmute_annotations, clippy::identity_op)]
             pub #safety fn #name(#(#declared),*) {
                 #[allow(unused_imports)]
                 use #module::*;
