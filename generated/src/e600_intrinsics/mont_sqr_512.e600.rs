@@ -4613,6 +4613,13 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
     use core::arch::powerpc::*;
     #[allow(unused_imports)]
     use core::mem::transmute;
+    /// The same value, of which the compiler knows nothing any more: it would make branches of masks.
+    macro_rules! hidden {
+        ($class:ident, $value:expr) => {
+            { let mut value = $value; core::arch::asm!("/* {0} */", inout($class) value,
+            options(pure, nomem, nostack, preserves_flags)); value }
+        };
+    }
     /// `then` where the condition is 1, `otherwise` where it is 0, without a branch.
     #[inline(always)]
     fn choose(condition: u8, then: u64, otherwise: u64) -> u64 {
@@ -4620,83 +4627,120 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
         (then & mask) | (otherwise & !mask)
     }
     #[repr(C, align(16))]
-    struct Frame([u8; 572]);
+    struct Frame([u8; 1448]);
     let mut frame = core::mem::MaybeUninit::<Frame>::uninit();
     let frame_address = frame.as_mut_ptr().expose_provenance() as u32;
     let setup_address = core::ptr::from_mut(setup).expose_provenance() as u32;
     let modulus_address = core::ptr::from_ref(modulus).expose_provenance() as u32;
     #[allow(unused_unsafe)]
     unsafe {
-        let frame_v0: u32 = frame_address.wrapping_add(0u32);
-        let frame_b: u32 = frame_address.wrapping_add(128u32);
-        let frame_c: u32 = frame_address.wrapping_add(256u32);
         {
-            (frame_address.wrapping_add(512u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1280u32) as *mut [u8; 4])
+                .write((setup_address).to_be_bytes());
+        };
+        let frame_v0: u32 = frame_address.wrapping_add(0u32);
+        let frame_b: u32 = frame_address.wrapping_add(256u32);
+        {
+            (frame_address.wrapping_add(1320u32) as *mut [u8; 4])
                 .write((frame_v0).to_be_bytes());
         };
-        let frame_d: u32 = frame_address.wrapping_add(384u32);
-        let modulus_limbs_24: u32 = frame_v0.wrapping_add(24u32);
-        let doubled_24: u32 = frame_c.wrapping_add(24u32);
-        let doubled_22: u32 = frame_c.wrapping_add(22u32);
-        let inverse_limbs_24: u32 = frame_b.wrapping_add(24u32);
-        let reduced_24: u32 = frame_d.wrapping_add(24u32);
+        let frame_c: u32 = frame_address.wrapping_add(512u32);
+        let frame_d: u32 = frame_address.wrapping_add(800u32);
+        {
+            (frame_address.wrapping_add(1324u32) as *mut [u8; 4])
+                .write((frame_b).to_be_bytes());
+        };
+        let frame_e: u32 = frame_address.wrapping_add(1104u32);
+        let frame_f: u32 = frame_address.wrapping_add(1264u32);
+        let modulus_limbs_48: u32 = frame_v0.wrapping_add(48u32);
+        let inverse_limbs_48: u32 = frame_b.wrapping_add(48u32);
+        let running_16: u32 = frame_d.wrapping_add(16u32);
+        {
+            (frame_address.wrapping_add(1328u32) as *mut [u8; 4])
+                .write((modulus_limbs_48).to_be_bytes());
+        };
+        let running_12: u32 = frame_d.wrapping_add(12u32);
+        let normal_128: u32 = frame_c.wrapping_add(128u32);
+        {
+            (frame_address.wrapping_add(1332u32) as *mut [u8; 4])
+                .write((inverse_limbs_48).to_be_bytes());
+        };
         let setup_80: u32 = setup_address.wrapping_add(80u32);
         let setup_82: u32 = setup_address.wrapping_add(82u32);
-        let setup_242: u32 = setup_address.wrapping_add(242u32);
         let setup_240: u32 = setup_address.wrapping_add(240u32);
+        {
+            (frame_address.wrapping_add(1336u32) as *mut [u8; 4])
+                .write((setup_80).to_be_bytes());
+        };
+        let setup_242: u32 = setup_address.wrapping_add(242u32);
         let setup_400: u32 = setup_address.wrapping_add(400u32);
         {
-            (frame_address.wrapping_add(516u32) as *mut [u8; 4])
-                .write((setup_242).to_be_bytes());
+            (frame_address.wrapping_add(1340u32) as *mut [u8; 4])
+                .write((setup_82).to_be_bytes());
         };
         let setup_402: u32 = setup_address.wrapping_add(402u32);
         let setup_576: u32 = setup_address.wrapping_add(576u32);
         {
-            (frame_address.wrapping_add(520u32) as *mut [u8; 4])
-                .write((setup_400).to_be_bytes());
-        };
-        {
-            (frame_address.wrapping_add(524u32) as *mut [u8; 4])
-                .write((setup_402).to_be_bytes());
+            (frame_address.wrapping_add(1344u32) as *mut [u8; 4])
+                .write((setup_240).to_be_bytes());
         };
         let setup_578: u32 = setup_address.wrapping_add(578u32);
         let setup_752: u32 = setup_address.wrapping_add(752u32);
         {
-            (frame_address.wrapping_add(528u32) as *mut [u8; 4])
-                .write((setup_576).to_be_bytes());
+            (frame_address.wrapping_add(1348u32) as *mut [u8; 4])
+                .write((setup_242).to_be_bytes());
         };
         let setup_832: u32 = setup_address.wrapping_add(832u32);
         let setup_912: u32 = setup_address.wrapping_add(912u32);
         {
-            (frame_address.wrapping_add(532u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1352u32) as *mut [u8; 4])
+                .write((setup_400).to_be_bytes());
+        };
+        let constant_t: vector_unsigned_char = vec_splat_u8::<0>();
+        let constant: u32 = 0u32;
+        {
+            (frame_address.wrapping_add(1356u32) as *mut [u8; 4])
+                .write((setup_402).to_be_bytes());
+        };
+        {
+            (frame_address.wrapping_add(1360u32) as *mut [u8; 4])
+                .write((setup_576).to_be_bytes());
+        };
+        let constant_b: u32 = 64u32;
+        let constant_g: u32 = 40u32;
+        {
+            (frame_address.wrapping_add(1364u32) as *mut [u8; 4])
                 .write((setup_578).to_be_bytes());
         };
-        let constant: u32 = 0u32;
-        let constant_b: u32 = 64u32;
+        let counter: u32 = constant_b;
+        let constant_n: u32 = 1u32;
         {
-            (frame_address.wrapping_add(536u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1368u32) as *mut [u8; 4])
                 .write((setup_752).to_be_bytes());
         };
-        let constant_g: u32 = 40u32;
-        let constant_l: u32 = 1u32;
+        let constant_o: u32 = 13u32;
+        let constant_u: u32 = 76u32;
         {
-            (frame_address.wrapping_add(540u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1372u32) as *mut [u8; 4])
                 .write((setup_832).to_be_bytes());
         };
-        let counter: u32 = constant_b;
+        let constant_y: u32 = 10u32;
         {
-            (frame_address.wrapping_add(544u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1376u32) as *mut [u8; 4])
                 .write((setup_912).to_be_bytes());
         };
+        let constant_42: u32 = 12u32;
+        let constant_45: u32 = 72u32;
+        let constant_56: u32 = 6u32;
         let constant_copy_0: u32 = constant;
         let mut counter_b: u32 = counter;
         let mut constant_c: u32 = constant_copy_0;
         loop {
             {
-                (frame_v0.wrapping_add(constant_c) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
+                (frame_v0.wrapping_add(constant_c) as *mut [u8; 4])
+                    .write((constant).to_be_bytes());
             };
-            let index: u32 = constant_c.wrapping_add(2u32);
+            let index: u32 = constant_c.wrapping_add(4u32);
             let (counter_c, again) = {
                 let node_2: u32 = counter_b.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
@@ -4713,10 +4757,10 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
         let mut constant_e: u32 = constant_copy_1;
         loop {
             {
-                (frame_b.wrapping_add(constant_e) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
+                (frame_b.wrapping_add(constant_e) as *mut [u8; 4])
+                    .write((constant).to_be_bytes());
             };
-            let index_b: u32 = constant_e.wrapping_add(2u32);
+            let index_b: u32 = constant_e.wrapping_add(4u32);
             let (counter_g, again_v0) = {
                 let node_2: u32 = counter_f.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
@@ -4731,19 +4775,29 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
         let constant_copy_2: u32 = constant;
         let constant_copy_3: u32 = constant;
         {
-            (frame_address.wrapping_add(548u32) as *mut [u8; 4])
+            (frame_address.wrapping_add(1380u32) as *mut [u8; 4])
                 .write((constant_copy_2).to_be_bytes());
         };
-        let constant_copy_2_reload_54: u32 = u32::from_be_bytes(
-            (frame_address.wrapping_add(548u32) as *const [u8; 4]).read(),
+        let constant_copy_4: u32 = constant;
+        {
+            (frame_address.wrapping_add(1384u32) as *mut [u8; 4])
+                .write((constant_copy_3).to_be_bytes());
+        };
+        let constant_copy_2_reload_118: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1380u32) as *const [u8; 4]).read(),
+        );
+        let constant_copy_3_reload_119: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1384u32) as *const [u8; 4]).read(),
         );
         let mut counter_i: u32 = counter_h;
-        let mut constant_h: u32 = constant_copy_2_reload_54;
-        let mut constant_i: u32 = constant_copy_3;
+        let mut constant_h: u32 = constant_copy_2_reload_118;
+        let mut constant_i: u32 = constant_copy_3_reload_119;
+        let mut constant_j: u32 = constant_copy_4;
         loop {
             let limb: u32 = u16::from_be_bytes(
                 (modulus_address.wrapping_add(constant_h) as *const [u8; 2]).read(),
             ) as u32;
+            let index_c: u32 = constant_h.wrapping_add(2u32);
             let limb_b: u32 = limb.wrapping_add(constant_i);
             let (limb_c, _): (u32, _) = {
                 let node_3: u32 = limb_b & 8191u32;
@@ -4759,10 +4813,10 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
             };
             let carry: u32 = limb_b >> 13;
             {
-                (modulus_limbs_24.wrapping_add(constant_h) as *mut [u8; 2])
-                    .write((limb_c as u16).to_be_bytes());
+                (modulus_limbs_48.wrapping_add(constant_j) as *mut [u8; 4])
+                    .write((limb_c).to_be_bytes());
             };
-            let index_c: u32 = constant_h.wrapping_add(2u32);
+            let to: u32 = constant_j.wrapping_add(4u32);
             let (counter_j, again_v1) = {
                 let node_2: u32 = counter_i.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
@@ -4770,690 +4824,1491 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
             counter_i = counter_j;
             constant_h = index_c;
             constant_i = carry;
+            constant_j = to;
             if !again_v1 {
                 break;
             }
         }
-        let counter_k: u32 = constant_g;
-        let constant_copy_4: u32 = constant;
+        let counter_k: u32 = constant_o;
+        let lowest: u32 = u32::from_be_bytes(
+            (frame_v0.wrapping_add(48u32) as *const [u8; 4]).read(),
+        );
+        let constant_copy_5: u32 = constant;
+        {
+            (frame_address.wrapping_add(1388u32) as *mut [u8; 4])
+                .write((constant_copy_5).to_be_bytes());
+        };
+        let constant_n_copy_6: u32 = constant_n;
+        let constant_copy_7: u32 = constant;
+        {
+            (frame_address.wrapping_add(1392u32) as *mut [u8; 4])
+                .write((constant_n_copy_6).to_be_bytes());
+        };
+        let constant_copy_5_reload_120: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1388u32) as *const [u8; 4]).read(),
+        );
+        let constant_n_copy_6_reload_121: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1392u32) as *const [u8; 4]).read(),
+        );
         let mut counter_l: u32 = counter_k;
-        let mut constant_m: u32 = constant_copy_4;
+        let mut constant_p: u32 = constant_copy_5_reload_120;
+        let mut constant_n_b: u32 = constant_n_copy_6_reload_121;
+        let mut constant_q: u32 = constant_copy_7;
         loop {
+            let inverse: u32 = constant_q >> 1;
+            let index_d: u32 = constant_p.wrapping_add(1u32);
             {
-                (doubled_24.wrapping_add(constant_m) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
+                (frame_address.wrapping_add(1284u32) as *mut [u8; 4])
+                    .write((index_d).to_be_bytes());
             };
-            let index_d: u32 = constant_m.wrapping_add(2u32);
+            let (bit, _): (u32, _) = {
+                let node_3: u32 = constant_n_b & 1u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            let bit_b: u32 = constant.wrapping_sub(bit);
+            let inverse_b: u32 = bit << 12;
+            let bit_c: u32 = lowest & bit_b;
+            let inverse_c: u32 = inverse | inverse_b;
+            let bit_d: u32 = constant_n_b.wrapping_add(bit_c);
+            let half: u32 = bit_d >> 1;
+            let index_d_reload_65: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1284u32) as *const [u8; 4]).read(),
+            );
             let (counter_m, again_v2) = {
                 let node_2: u32 = counter_l.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
             counter_l = counter_m;
-            constant_m = index_d;
+            constant_p = index_d_reload_65;
+            constant_n_b = half;
+            constant_q = inverse_c;
             if !again_v2 {
                 break;
             }
         }
         {
-            (frame_c.wrapping_add(24u32) as *mut [u8; 2])
-                .write((constant_l as u16).to_be_bytes());
+            (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                .write((constant_q).to_be_bytes());
         };
-        let constant_g_copy_5: u32 = constant_g;
-        let constant_copy_6: u32 = constant;
-        let mut counter_n: u32 = constant_g_copy_5;
-        let mut constant_o: u32 = constant_copy_6;
+        let counter_n: u32 = constant_u;
+        let constant_copy_8: u32 = constant;
+        {
+            (frame_f.wrapping_add(4u32) as *mut [u8; 4])
+                .write((constant_q).to_be_bytes());
+        };
+        {
+            (frame_f.wrapping_add(8u32) as *mut [u8; 4])
+                .write((constant_q).to_be_bytes());
+        };
+        {
+            (frame_f.wrapping_add(12u32) as *mut [u8; 4])
+                .write((constant_q).to_be_bytes());
+        };
+        let factor_b: vector_unsigned_char = vec_ld(
+            0,
+            0u32.wrapping_add(frame_f) as *const u8,
+        );
+        let mut counter_o: u32 = counter_n;
+        let mut constant_v: u32 = constant_copy_8;
         loop {
-            let constant_p_again_31: u32 = 13u32;
-            let constant_p_copy_7: u32 = constant_p_again_31;
             {
-                (frame_address.wrapping_add(552u32) as *mut [u8; 4])
-                    .write((constant_p_copy_7).to_be_bytes());
+                (frame_d.wrapping_add(constant_v) as *mut [u8; 4])
+                    .write((constant).to_be_bytes());
             };
-            let constant_copy_8: u32 = constant;
-            {
-                (frame_address.wrapping_add(556u32) as *mut [u8; 4])
-                    .write((constant_copy_8).to_be_bytes());
+            let index_e: u32 = constant_v.wrapping_add(4u32);
+            let (counter_p, again_v3) = {
+                let node_2: u32 = counter_o.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
             };
-            let constant_copy_9: u32 = constant;
-            let constant_p_copy_7_reload_55: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(552u32) as *const [u8; 4]).read(),
+            counter_o = counter_p;
+            constant_v = index_e;
+            if !again_v3 {
+                break;
+            }
+        }
+        let constant_g_copy_9: u32 = constant_g;
+        {
+            (frame_d.wrapping_add(16u32) as *mut [u8; 4])
+                .write((constant_n).to_be_bytes());
+        };
+        let constant_copy_10: u32 = constant;
+        {
+            (frame_address.wrapping_add(1396u32) as *mut [u8; 4])
+                .write((constant_g_copy_9).to_be_bytes());
+        };
+        let constant_g_copy_9_reload_122: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1396u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_q: u32 = constant_g_copy_9_reload_122;
+        let mut constant_x: u32 = constant_copy_10;
+        loop {
+            let lowest_b: u32 = u32::from_be_bytes(
+                (frame_d.wrapping_add(16u32) as *const [u8; 4]).read(),
             );
-            let mut counter_o: u32 = constant_p_copy_7_reload_55;
-            let mut constant_r: u32 = constant_copy_9;
+            {
+                (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                    .write((lowest_b).to_be_bytes());
+            };
+            let lowest_c: vector_unsigned_char = vec_ld(
+                0,
+                0u32.wrapping_add(frame_f) as *const u8,
+            );
+            let lowest_d: vector_unsigned_char = transmute(
+                vec_msum(
+                    transmute::<_, vector_unsigned_short>(lowest_c),
+                    transmute::<_, vector_unsigned_short>(factor_b),
+                    transmute::<_, vector_unsigned_int>(constant_t),
+                ),
+            );
+            vec_st(lowest_d, 0, 0u32.wrapping_add(frame_e) as *const u8);
+            let digit: u32 = u32::from_be_bytes(
+                (frame_e.wrapping_add(0u32) as *const [u8; 4]).read(),
+            );
+            let (digit_b, _): (u32, _) = {
+                let node_3: u32 = digit & 8191u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            {
+                (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                    .write((digit_b).to_be_bytes());
+            };
+            let inverse_limbs_48_reload_105: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1332u32) as *const [u8; 4]).read(),
+            );
+            {
+                (inverse_limbs_48_reload_105.wrapping_add(constant_x) as *mut [u8; 4])
+                    .write((digit_b).to_be_bytes());
+            };
+            {
+                (frame_f.wrapping_add(4u32) as *mut [u8; 4])
+                    .write((digit_b).to_be_bytes());
+            };
+            let counter_r: u32 = constant_y;
+            {
+                (frame_f.wrapping_add(8u32) as *mut [u8; 4])
+                    .write((digit_b).to_be_bytes());
+            };
+            {
+                (frame_f.wrapping_add(12u32) as *mut [u8; 4])
+                    .write((digit_b).to_be_bytes());
+            };
+            let factor_c: vector_unsigned_char = vec_ld(
+                0,
+                0u32.wrapping_add(frame_f) as *const u8,
+            );
+            let constant_copy_11: u32 = constant;
+            let mut counter_s: u32 = counter_r;
+            let mut constant_z: u32 = constant_copy_11;
             loop {
-                let counter_p: u32 = constant_g;
-                let bit: u32 = u16::from_be_bytes(
-                    (frame_c.wrapping_add(24u32) as *const [u8; 2]).read(),
-                ) as u32;
-                let constant_copy_10: u32 = constant;
-                {
-                    (frame_address.wrapping_add(560u32) as *mut [u8; 4])
-                        .write((constant_copy_10).to_be_bytes());
-                };
-                let constant_copy_11: u32 = constant;
-                let constant_copy_12: u32 = constant;
-                {
-                    (frame_address.wrapping_add(564u32) as *mut [u8; 4])
-                        .write((constant_copy_11).to_be_bytes());
-                };
-                let (bit_b, _): (u32, _) = {
-                    let node_3: u32 = bit & 1u32;
-                    (
-                        node_3,
-                        (choose(
-                            u8::from((node_3 as i32) < (0x0u32 as i32)),
-                            0x8u8 as u64,
-                            (choose(
-                                u8::from(node_3 == 0x0u32),
-                                0x2u8 as u64,
-                                0x4u8 as u64,
-                            ) as u8) as u64,
-                        ) as u8) | u8::from(false),
-                    )
-                };
-                let bit_c: u32 = constant.wrapping_sub(bit_b);
-                let constant_copy_10_reload_57: u32 = u32::from_be_bytes(
-                    (frame_address.wrapping_add(560u32) as *const [u8; 4]).read(),
+                let limbs: vector_unsigned_char = vec_ld(
+                    0,
+                    modulus_limbs_48.wrapping_add(constant_z) as *const u8,
                 );
-                let constant_copy_11_reload_58: u32 = u32::from_be_bytes(
-                    (frame_address.wrapping_add(564u32) as *const [u8; 4]).read(),
+                let products_b: vector_unsigned_char = transmute(
+                    vec_msum(
+                        transmute::<_, vector_unsigned_short>(limbs),
+                        transmute::<_, vector_unsigned_short>(factor_c),
+                        transmute::<_, vector_unsigned_int>(constant_t),
+                    ),
                 );
-                let mut counter_q: u32 = counter_p;
-                let mut constant_s: u32 = constant_copy_10_reload_57;
-                let mut constant_t: u32 = constant_copy_11_reload_58;
-                let mut constant_u: u32 = constant_copy_12;
-                loop {
-                    let constant_w: u32 = u16::from_be_bytes(
-                        (modulus_limbs_24.wrapping_add(constant_s) as *const [u8; 2])
-                            .read(),
-                    ) as u32;
-                    let constant_x: u32 = constant_w & bit_c;
-                    let constant_v: u32 = u16::from_be_bytes(
-                        (doubled_24.wrapping_add(constant_s) as *const [u8; 2]).read(),
-                    ) as u32;
-                    let constant_y: u32 = constant_v.wrapping_add(constant_x);
-                    let constant_z: u32 = constant_y.wrapping_add(constant_t);
-                    let (constant_26, _): (u32, _) = {
-                        let node_3: u32 = constant_z & 8191u32;
-                        (
-                            node_3,
-                            (choose(
-                                u8::from((node_3 as i32) < (0x0u32 as i32)),
-                                0x8u8 as u64,
-                                (choose(
-                                    u8::from(node_3 == 0x0u32),
-                                    0x2u8 as u64,
-                                    0x4u8 as u64,
-                                ) as u8) as u64,
-                            ) as u8) | u8::from(false),
-                        )
-                    };
-                    let carry_b: u32 = constant_z >> 13;
-                    let (constant_27, _): (u32, _) = {
-                        let node_3: u32 = constant_26 & 1u32;
-                        (
-                            node_3,
-                            (choose(
-                                u8::from((node_3 as i32) < (0x0u32 as i32)),
-                                0x8u8 as u64,
-                                (choose(
-                                    u8::from(node_3 == 0x0u32),
-                                    0x2u8 as u64,
-                                    0x4u8 as u64,
-                                ) as u8) as u64,
-                            ) as u8) | u8::from(false),
-                        )
-                    };
-                    let constant_28: u32 = constant_27 << 12;
-                    let constant_29: u32 = constant_u | constant_28;
-                    let half: u32 = constant_26 >> 1;
-                    {
-                        (doubled_22.wrapping_add(constant_s) as *mut [u8; 2])
-                            .write((constant_29 as u16).to_be_bytes());
-                    };
-                    let index_e: u32 = constant_s.wrapping_add(2u32);
-                    let (counter_r, again_v3) = {
-                        let node_2: u32 = counter_q.wrapping_sub(0x1u32);
-                        (node_2, !(node_2 == 0x0u32))
-                    };
-                    counter_q = counter_r;
-                    constant_s = index_e;
-                    constant_t = carry_b;
-                    constant_u = half;
-                    if !again_v3 {
-                        break;
-                    }
-                }
-                {
-                    (frame_c.wrapping_add(102u32) as *mut [u8; 2])
-                        .write((constant_u as u16).to_be_bytes());
+                vec_st(products_b, 0, frame_e.wrapping_add(constant_z) as *const u8);
+                let index_f: u32 = constant_z.wrapping_add(16u32);
+                let (counter_t, again_v4) = {
+                    let node_2: u32 = counter_s.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
                 };
-                let digit: u32 = constant_r >> 1;
-                let digit_b: u32 = bit_b << 12;
-                let digit_c: u32 = digit | digit_b;
-                let counter_s: u32 = counter_o.wrapping_add(-1i32 as u32);
-                let is_zero: u8 = (if (counter_s as i32) < (0u32 as i32) {
-                    0x8u8
-                } else {
-                    if counter_s == 0u32 { 0x2u8 } else { 0x4u8 }
-                }) | u8::from(false);
-                let again_v4: bool = ((is_zero >> 1) & 1 != 0) == false;
-                counter_o = counter_s;
-                constant_r = digit_c;
+                counter_s = counter_t;
+                constant_z = index_f;
                 if !again_v4 {
                     break;
                 }
             }
+            let counter_u: u32 = constant_g;
+            let constant_copy_12: u32 = constant;
+            let constant_copy_13: u32 = constant;
             {
-                (inverse_limbs_24.wrapping_add(constant_o) as *mut [u8; 2])
-                    .write((constant_r as u16).to_be_bytes());
+                (frame_address.wrapping_add(1400u32) as *mut [u8; 4])
+                    .write((constant_copy_12).to_be_bytes());
             };
-            let index_g: u32 = constant_o.wrapping_add(2u32);
-            let counter_t: u32 = counter_n.wrapping_add(-1i32 as u32);
-            let is_zero_b: u8 = (if (counter_t as i32) < (0u32 as i32) {
+            let constant_copy_12_reload_123: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1400u32) as *const [u8; 4]).read(),
+            );
+            let mut counter_v: u32 = counter_u;
+            let mut constant_27: u32 = constant_copy_12_reload_123;
+            let mut constant_28: u32 = constant_copy_13;
+            loop {
+                let limb_d: u32 = u32::from_be_bytes(
+                    (running_16.wrapping_add(constant_27) as *const [u8; 4]).read(),
+                );
+                let product: u32 = u32::from_be_bytes(
+                    (frame_e.wrapping_add(constant_27) as *const [u8; 4]).read(),
+                );
+                let sum: u32 = limb_d.wrapping_add(product);
+                let sum_b: u32 = sum.wrapping_add(constant_28);
+                let (digit_c, _): (u32, _) = {
+                    let node_3: u32 = sum_b & 8191u32;
+                    (
+                        node_3,
+                        (choose(
+                            u8::from((node_3 as i32) < (0x0u32 as i32)),
+                            0x8u8 as u64,
+                            (choose(
+                                u8::from(node_3 == 0x0u32),
+                                0x2u8 as u64,
+                                0x4u8 as u64,
+                            ) as u8) as u64,
+                        ) as u8) | u8::from(false),
+                    )
+                };
+                let carry_b: u32 = sum_b >> 13;
+                {
+                    (running_12.wrapping_add(constant_27) as *mut [u8; 4])
+                        .write((digit_c).to_be_bytes());
+                };
+                let index_g: u32 = constant_27.wrapping_add(4u32);
+                let (counter_w, again_v5) = {
+                    let node_2: u32 = counter_v.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_v = counter_w;
+                constant_27 = index_g;
+                constant_28 = carry_b;
+                if !again_v5 {
+                    break;
+                }
+            }
+            {
+                (frame_d.wrapping_add(172u32) as *mut [u8; 4])
+                    .write((constant_28).to_be_bytes());
+            };
+            let index_h: u32 = constant_x.wrapping_add(4u32);
+            let counter_x: u32 = counter_q.wrapping_add(-1i32 as u32);
+            let is_zero: u8 = (if (counter_x as i32) < (0u32 as i32) {
                 0x8u8
             } else {
-                if counter_t == 0u32 { 0x2u8 } else { 0x4u8 }
+                if counter_x == 0u32 { 0x2u8 } else { 0x4u8 }
             }) | u8::from(false);
-            let again_v5: bool = ((is_zero_b >> 1) & 1 != 0) == false;
-            counter_n = counter_t;
-            constant_o = index_g;
-            if !again_v5 {
-                break;
-            }
-        }
-        let counter_u: u32 = constant_g;
-        let constant_copy_13: u32 = constant;
-        let mut counter_v: u32 = counter_u;
-        let mut constant_36: u32 = constant_copy_13;
-        loop {
-            {
-                (setup_address.wrapping_add(constant_36) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
-            };
-            let index_h: u32 = constant_36.wrapping_add(2u32);
-            let (counter_w, again_v6) = {
-                let node_2: u32 = counter_v.wrapping_sub(0x1u32);
-                (node_2, !(node_2 == 0x0u32))
-            };
-            counter_v = counter_w;
-            constant_36 = index_h;
+            let again_v6: bool = ((is_zero >> 1) & 1 != 0) == false;
+            counter_q = counter_x;
+            constant_x = index_h;
             if !again_v6 {
                 break;
             }
         }
-        let counter_x: u32 = constant_g;
+        let counter_y: u32 = constant_g;
         let constant_copy_14: u32 = constant;
-        let mut counter_y: u32 = counter_x;
-        let mut constant_38: u32 = constant_copy_14;
+        let constant_copy_15: u32 = constant;
+        {
+            (frame_address.wrapping_add(1404u32) as *mut [u8; 4])
+                .write((constant_copy_14).to_be_bytes());
+        };
+        let constant_copy_16: u32 = constant;
+        let constant_33_again_73: u32 = -1i32 as u32;
+        {
+            (frame_address.wrapping_add(1408u32) as *mut [u8; 4])
+                .write((constant_copy_15).to_be_bytes());
+        };
+        let constant_34_again_74: u32 = 156u32;
+        let constant_copy_14_reload_124: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1404u32) as *const [u8; 4]).read(),
+        );
+        let constant_copy_15_reload_125: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1408u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_z: u32 = counter_y;
+        let mut constant_35: u32 = constant_copy_14_reload_124;
+        let mut constant_34_b: u32 = constant_34_again_74;
+        let mut constant_33_b: u32 = constant_33_again_73;
+        let mut constant_36: u32 = constant_copy_15_reload_125;
+        let mut constant_37: u32 = constant_copy_16;
         loop {
+            let index_i: u32 = constant_35.wrapping_add(4u32);
+            let limb_e: u32 = u32::from_be_bytes(
+                (modulus_limbs_48.wrapping_add(constant_34_b) as *const [u8; 4]).read(),
+            );
+            let at: u32 = constant_34_b.wrapping_add(-4i32 as u32);
             {
-                (doubled_24.wrapping_add(constant_38) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
+                (frame_address.wrapping_add(1292u32) as *mut [u8; 4])
+                    .write((index_i).to_be_bytes());
             };
-            let index_i: u32 = constant_38.wrapping_add(2u32);
-            let (counter_z, again_v7) = {
-                let node_2: u32 = counter_y.wrapping_sub(0x1u32);
+            let found_b: u32 = constant.wrapping_sub(limb_e);
+            let limb_f: u32 = limb_e & constant_33_b;
+            {
+                (frame_address.wrapping_add(1288u32) as *mut [u8; 4])
+                    .write((at).to_be_bytes());
+            };
+            let found_c: u32 = hidden!(reg, (found_b >> 31));
+            let found: u32 = constant_37 | limb_f;
+            let index_i_reload_76: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1292u32) as *const [u8; 4]).read(),
+            );
+            let found_d: u32 = found_c.wrapping_add(-1i32 as u32);
+            let at_reload_75: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1288u32) as *const [u8; 4]).read(),
+            );
+            let unseen: u32 = constant_33_b & found_d;
+            let zeros: u32 = constant_36.wrapping_sub(unseen);
+            let (counter_26, again_v7) = {
+                let node_2: u32 = counter_z.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_y = counter_z;
-            constant_38 = index_i;
+            counter_z = counter_26;
+            constant_35 = index_i_reload_76;
+            constant_34_b = at_reload_75;
+            constant_33_b = unseen;
+            constant_36 = zeros;
+            constant_37 = found;
             if !again_v7 {
                 break;
             }
         }
-        let counter_26: u32 = constant_g;
-        let constant_copy_15: u32 = constant;
-        let mut counter_27: u32 = counter_26;
-        let mut constant_40: u32 = constant_copy_15;
+        {
+            (frame_address.wrapping_add(1300u32) as *mut [u8; 4])
+                .write((constant_37).to_be_bytes());
+        };
+        let counter_27: u32 = constant_42;
+        let constant_copy_17: u32 = constant;
+        {
+            (frame_address.wrapping_add(1296u32) as *mut [u8; 4])
+                .write((constant_36).to_be_bytes());
+        };
+        let constant_n_again_64: u32 = 1u32;
+        let constant_41_again_79: u32 = 8192u32;
+        let constant_40_reload_78: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1300u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_28: u32 = counter_27;
+        let mut constant_43: u32 = constant_copy_17;
+        let mut constant_40_b: u32 = constant_40_reload_78;
+        let mut constant_n_d: u32 = constant_n_again_64;
+        let mut constant_41_b: u32 = constant_41_again_79;
         loop {
+            let index_j: u32 = constant_43.wrapping_add(1u32);
+            let top: u32 = constant_40_b >> 12;
             {
-                (reduced_24.wrapping_add(constant_40) as *mut [u8; 2])
-                    .write((constant as u16).to_be_bytes());
+                (frame_address.wrapping_add(1304u32) as *mut [u8; 4])
+                    .write((index_j).to_be_bytes());
             };
-            let index_j: u32 = constant_40.wrapping_add(2u32);
-            let (counter_28, again_v8) = {
-                let node_2: u32 = counter_27.wrapping_sub(0x1u32);
+            let top_b: u32 = top.wrapping_add(-1i32 as u32);
+            let top_c: u32 = constant_40_b & top_b;
+            let up_b: u32 = constant_41_b >> 1;
+            let found_f: u32 = constant_n_d & top_b;
+            let found_e: u32 = constant_40_b.wrapping_add(top_c);
+            let up: u32 = constant_n_d.wrapping_add(found_f);
+            let up_c: u32 = up_b & top_b;
+            let down: u32 = constant_41_b.wrapping_sub(up_c);
+            let index_j_reload_80: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1304u32) as *const [u8; 4]).read(),
+            );
+            let (counter_29, again_v8) = {
+                let node_2: u32 = counter_28.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_27 = counter_28;
-            constant_40 = index_j;
+            counter_28 = counter_29;
+            constant_43 = index_j_reload_80;
+            constant_40_b = found_e;
+            constant_n_d = up;
+            constant_41_b = down;
             if !again_v8 {
                 break;
             }
         }
-        {
-            (frame_c.wrapping_add(24u32) as *mut [u8; 2])
-                .write((constant_l as u16).to_be_bytes());
-        };
-        let constant_copy_17: u32 = constant;
-        let constant_42_again_32: u32 = 1040u32;
-        let mut counter_29: u32 = constant_42_again_32;
-        let mut constant_44: u32 = constant_copy_17;
+        let counter_30: u32 = constant_45;
+        let constant_copy_18: u32 = constant;
+        let mut counter_31: u32 = counter_30;
+        let mut constant_46: u32 = constant_copy_18;
         loop {
-            let counter_30: u32 = constant_g;
-            let constant_copy_18: u32 = constant;
-            let constant_copy_19: u32 = constant;
             {
-                (frame_address.wrapping_add(568u32) as *mut [u8; 4])
-                    .write((constant_copy_18).to_be_bytes());
+                (frame_c.wrapping_add(constant_46) as *mut [u8; 4])
+                    .write((constant).to_be_bytes());
             };
-            let constant_copy_20: u32 = constant;
-            let constant_copy_18_reload_59: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(568u32) as *const [u8; 4]).read(),
-            );
-            let mut counter_31: u32 = counter_30;
-            let mut constant_45: u32 = constant_copy_18_reload_59;
-            let mut constant_46: u32 = constant_copy_19;
-            let mut constant_47: u32 = constant_copy_20;
-            loop {
-                let constant_48: u32 = u16::from_be_bytes(
-                    (doubled_24.wrapping_add(constant_45) as *const [u8; 2]).read(),
-                ) as u32;
-                let constant_49: u32 = u16::from_be_bytes(
-                    (reduced_24.wrapping_add(constant_45) as *const [u8; 2]).read(),
-                ) as u32;
-                let double_d: u32 = u16::from_be_bytes(
-                    (modulus_limbs_24.wrapping_add(constant_45) as *const [u8; 2]).read(),
-                ) as u32;
-                let constant_50: u32 = constant_48 ^ constant_49;
-                let constant_51: u32 = constant_50 & constant_44;
-                let constant_52: u32 = constant_48 ^ constant_51;
-                let double: u32 = constant_52.wrapping_add(constant_52);
-                let double_b: u32 = double.wrapping_add(constant_46);
-                let (double_c, _): (u32, _) = {
-                    let node_3: u32 = double_b & 8191u32;
-                    (
-                        node_3,
-                        (choose(
-                            u8::from((node_3 as i32) < (0x0u32 as i32)),
-                            0x8u8 as u64,
-                            (choose(
-                                u8::from(node_3 == 0x0u32),
-                                0x2u8 as u64,
-                                0x4u8 as u64,
-                            ) as u8) as u64,
-                        ) as u8) | u8::from(false),
-                    )
-                };
-                let carry_c: u32 = double_b >> 13;
-                {
-                    (doubled_24.wrapping_add(constant_45) as *mut [u8; 2])
-                        .write((double_c as u16).to_be_bytes());
-                };
-                let difference: u32 = double_c.wrapping_sub(double_d);
-                let difference_b: u32 = difference.wrapping_sub(constant_47);
-                let (difference_c, _): (u32, _) = {
-                    let node_3: u32 = difference_b & 8191u32;
-                    (
-                        node_3,
-                        (choose(
-                            u8::from((node_3 as i32) < (0x0u32 as i32)),
-                            0x8u8 as u64,
-                            (choose(
-                                u8::from(node_3 == 0x0u32),
-                                0x2u8 as u64,
-                                0x4u8 as u64,
-                            ) as u8) as u64,
-                        ) as u8) | u8::from(false),
-                    )
-                };
-                let borrow: u32 = difference_b >> 13;
-                {
-                    (reduced_24.wrapping_add(constant_45) as *mut [u8; 2])
-                        .write((difference_c as u16).to_be_bytes());
-                };
-                let (borrow_b, _): (u32, _) = {
-                    let node_3: u32 = borrow & 1u32;
-                    (
-                        node_3,
-                        (choose(
-                            u8::from((node_3 as i32) < (0x0u32 as i32)),
-                            0x8u8 as u64,
-                            (choose(
-                                u8::from(node_3 == 0x0u32),
-                                0x2u8 as u64,
-                                0x4u8 as u64,
-                            ) as u8) as u64,
-                        ) as u8) | u8::from(false),
-                    )
-                };
-                let index_k: u32 = constant_45.wrapping_add(2u32);
-                let (counter_32, again_v9) = {
-                    let node_2: u32 = counter_31.wrapping_sub(0x1u32);
-                    (node_2, !(node_2 == 0x0u32))
-                };
-                counter_31 = counter_32;
-                constant_45 = index_k;
-                constant_46 = carry_c;
-                constant_47 = borrow_b;
-                if !again_v9 {
-                    break;
-                }
+            let index_k: u32 = constant_46.wrapping_add(4u32);
+            let (counter_32, again_v9) = {
+                let node_2: u32 = counter_31.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_31 = counter_32;
+            constant_46 = index_k;
+            if !again_v9 {
+                break;
             }
-            let chosen: u32 = constant_47.wrapping_add(-1i32 as u32);
-            let counter_33: u32 = counter_29.wrapping_add(-1i32 as u32);
-            let is_zero_c: u8 = (if (counter_33 as i32) < (0u32 as i32) {
-                0x8u8
-            } else {
-                if counter_33 == 0u32 { 0x2u8 } else { 0x4u8 }
-            }) | u8::from(false);
-            let again_v10: bool = ((is_zero_c >> 1) & 1 != 0) == false;
-            counter_29 = counter_33;
-            constant_44 = chosen;
+        }
+        {
+            (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                .write((constant_n_d).to_be_bytes());
+        };
+        let counter_33: u32 = constant_y;
+        let constant_copy_19: u32 = constant;
+        {
+            (frame_f.wrapping_add(4u32) as *mut [u8; 4])
+                .write((constant_n_d).to_be_bytes());
+        };
+        {
+            (frame_f.wrapping_add(8u32) as *mut [u8; 4])
+                .write((constant_n_d).to_be_bytes());
+        };
+        {
+            (frame_f.wrapping_add(12u32) as *mut [u8; 4])
+                .write((constant_n_d).to_be_bytes());
+        };
+        let factor_d: vector_unsigned_char = vec_ld(
+            0,
+            0u32.wrapping_add(frame_f) as *const u8,
+        );
+        let mut counter_34: u32 = counter_33;
+        let mut constant_48: u32 = constant_copy_19;
+        loop {
+            let limbs_b: vector_unsigned_char = vec_ld(
+                0,
+                modulus_limbs_48.wrapping_add(constant_48) as *const u8,
+            );
+            let products_c: vector_unsigned_char = transmute(
+                vec_msum(
+                    transmute::<_, vector_unsigned_short>(limbs_b),
+                    transmute::<_, vector_unsigned_short>(factor_d),
+                    transmute::<_, vector_unsigned_int>(constant_t),
+                ),
+            );
+            vec_st(products_c, 0, frame_e.wrapping_add(constant_48) as *const u8);
+            let index_l: u32 = constant_48.wrapping_add(16u32);
+            let (counter_35, again_v10) = {
+                let node_2: u32 = counter_34.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_34 = counter_35;
+            constant_48 = index_l;
             if !again_v10 {
                 break;
             }
         }
-        let counter_34: u32 = constant_g;
+        let counter_36: u32 = constant_g;
+        let constant_copy_20: u32 = constant;
         let constant_copy_21: u32 = constant;
-        let mut counter_35: u32 = counter_34;
-        let mut constant_58: u32 = constant_copy_21;
+        {
+            (frame_address.wrapping_add(1412u32) as *mut [u8; 4])
+                .write((constant_copy_20).to_be_bytes());
+        };
+        let constant_copy_20_reload_126: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1412u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_37: u32 = counter_36;
+        let mut constant_50: u32 = constant_copy_20_reload_126;
+        let mut constant_51: u32 = constant_copy_21;
         loop {
-            let constant_59: u32 = u16::from_be_bytes(
-                (doubled_24.wrapping_add(constant_58) as *const [u8; 2]).read(),
-            ) as u32;
-            let constant_60: u32 = u16::from_be_bytes(
-                (reduced_24.wrapping_add(constant_58) as *const [u8; 2]).read(),
-            ) as u32;
-            let constant_61: u32 = constant_59 ^ constant_60;
-            let constant_62: u32 = constant_61 & constant_44;
-            let constant_63: u32 = constant_59 ^ constant_62;
-            {
-                (setup_address.wrapping_add(constant_58) as *mut [u8; 2])
-                    .write((constant_63 as u16).to_be_bytes());
+            let product_b: u32 = u32::from_be_bytes(
+                (frame_e.wrapping_add(constant_50) as *const [u8; 4]).read(),
+            );
+            let product_c: u32 = product_b.wrapping_add(constant_51);
+            let (digit_d, _): (u32, _) = {
+                let node_3: u32 = product_c & 8191u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
             };
-            let index_m: u32 = constant_58.wrapping_add(2u32);
-            let (counter_36, again_v11) = {
-                let node_2: u32 = counter_35.wrapping_sub(0x1u32);
+            let carry_c: u32 = product_c >> 13;
+            {
+                (normal_128.wrapping_add(constant_50) as *mut [u8; 4])
+                    .write((digit_d).to_be_bytes());
+            };
+            let index_m: u32 = constant_50.wrapping_add(4u32);
+            let (counter_38, again_v11) = {
+                let node_2: u32 = counter_37.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_35 = counter_36;
-            constant_58 = index_m;
+            counter_37 = counter_38;
+            constant_50 = index_m;
+            constant_51 = carry_c;
             if !again_v11 {
                 break;
             }
         }
-        let counter_37: u32 = constant_g;
-        let constant_copy_22: u32 = constant;
-        let constant_65_again_33: u32 = 24u32;
-        let constant_65_copy_23: u32 = constant_65_again_33;
-        let mut counter_38: u32 = counter_37;
-        let mut constant_66: u32 = constant_copy_22;
-        let mut constant_65_b: u32 = constant_65_copy_23;
+        let constant_56_copy_22: u32 = constant_56;
+        {
+            (frame_address.wrapping_add(1416u32) as *mut [u8; 4])
+                .write((constant_56_copy_22).to_be_bytes());
+        };
+        let constant_copy_23: u32 = constant;
+        {
+            (frame_address.wrapping_add(1420u32) as *mut [u8; 4])
+                .write((constant_copy_23).to_be_bytes());
+        };
+        let constant_39_copy_24: u32 = constant_36;
+        let constant_55_again_82: u32 = -4i32 as u32;
+        let constant_56_copy_22_reload_127: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1416u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_39: u32 = constant_56_copy_22_reload_127;
+        let mut constant_39_b: u32 = constant_39_copy_24;
+        let mut constant_55_b: u32 = constant_55_again_82;
         loop {
-            let constant_65_c: u32 = constant_65_b.wrapping_add(0u32);
-            let constant_65_e: u32 = constant_65_b.wrapping_add(-2i32 as u32);
-            let from: u32 = constant_65_b.wrapping_add(2u32);
-            let constant_65_d: u32 = u16::from_be_bytes(
-                (frame_b.wrapping_add(constant_65_c) as *const [u8; 2]).read(),
-            ) as u32;
-            let constant_65_f: u32 = u16::from_be_bytes(
-                (frame_b.wrapping_add(constant_65_e) as *const [u8; 2]).read(),
-            ) as u32;
+            let counter_40: u32 = constant_g;
+            let constant_copy_25: u32 = constant;
+            let (moves, _): (u32, _) = {
+                let node_3: u32 = constant_39_b & 1u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            let moves_b: u32 = constant.wrapping_sub(moves);
             {
-                (setup_80.wrapping_add(constant_66) as *mut [u8; 2])
-                    .write((constant_65_d as u16).to_be_bytes());
+                (frame_address.wrapping_add(1424u32) as *mut [u8; 4])
+                    .write((constant_copy_25).to_be_bytes());
             };
-            {
-                (setup_82.wrapping_add(constant_66) as *mut [u8; 2])
-                    .write((constant_65_f as u16).to_be_bytes());
-            };
-            let index_n: u32 = constant_66.wrapping_add(4u32);
-            let (counter_39, again_v12) = {
-                let node_2: u32 = counter_38.wrapping_sub(0x1u32);
-                (node_2, !(node_2 == 0x0u32))
-            };
-            counter_38 = counter_39;
-            constant_66 = index_n;
-            constant_65_b = from;
-            if !again_v12 {
-                break;
+            let constant_54_again_81: u32 = 284u32;
+            let constant_54_copy_26: u32 = constant_54_again_81;
+            let mut counter_41: u32 = counter_40;
+            let mut constant_54_b: u32 = constant_54_copy_26;
+            loop {
+                let from: u32 = constant_54_b.wrapping_add(constant_55_b);
+                let limb_g: u32 = u32::from_be_bytes(
+                    (frame_c.wrapping_add(constant_54_b) as *const [u8; 4]).read(),
+                );
+                let limb_h: u32 = u32::from_be_bytes(
+                    (frame_c.wrapping_add(from) as *const [u8; 4]).read(),
+                );
+                let limb_i: u32 = limb_g ^ limb_h;
+                let limb_j: u32 = limb_i & moves_b;
+                let limb_k: u32 = limb_g ^ limb_j;
+                {
+                    (frame_c.wrapping_add(constant_54_b) as *mut [u8; 4])
+                        .write((limb_k).to_be_bytes());
+                };
+                let at_b: u32 = constant_54_b.wrapping_add(-4i32 as u32);
+                let (counter_42, again_v12) = {
+                    let node_2: u32 = counter_41.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_41 = counter_42;
+                constant_54_b = at_b;
+                if !again_v12 {
+                    break;
+                }
             }
-        }
-        let counter_40: u32 = constant_g;
-        let constant_copy_24: u32 = constant;
-        let constant_68_again_35: u32 = 20u32;
-        let constant_68_copy_25: u32 = constant_68_again_35;
-        let mut counter_41: u32 = counter_40;
-        let mut constant_69: u32 = constant_copy_24;
-        let mut constant_68_b: u32 = constant_68_copy_25;
-        loop {
-            let constant_68_c: u32 = constant_68_b.wrapping_add(0u32);
-            let constant_68_e: u32 = constant_68_b.wrapping_add(-2i32 as u32);
-            let setup_242_reload_45: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(516u32) as *const [u8; 4]).read(),
-            );
-            let constant_68_d: u32 = u16::from_be_bytes(
-                (frame_b.wrapping_add(constant_68_c) as *const [u8; 2]).read(),
-            ) as u32;
-            let from_b: u32 = constant_68_b.wrapping_add(2u32);
-            let constant_68_f: u32 = u16::from_be_bytes(
-                (frame_b.wrapping_add(constant_68_e) as *const [u8; 2]).read(),
-            ) as u32;
-            {
-                (setup_240.wrapping_add(constant_69) as *mut [u8; 2])
-                    .write((constant_68_d as u16).to_be_bytes());
-            };
-            {
-                (setup_242_reload_45.wrapping_add(constant_69) as *mut [u8; 2])
-                    .write((constant_68_f as u16).to_be_bytes());
-            };
-            let index_o: u32 = constant_69.wrapping_add(4u32);
-            let (counter_42, again_v13) = {
-                let node_2: u32 = counter_41.wrapping_sub(0x1u32);
-                (node_2, !(node_2 == 0x0u32))
-            };
-            counter_41 = counter_42;
-            constant_69 = index_o;
-            constant_68_b = from_b;
+            let places: u32 = constant_39_b >> 1;
+            let counter_43: u32 = counter_39.wrapping_add(-1i32 as u32);
+            let distance: u32 = constant_55_b.wrapping_add(constant_55_b);
+            let is_zero_b: u8 = (if (counter_43 as i32) < (0u32 as i32) {
+                0x8u8
+            } else {
+                if counter_43 == 0u32 { 0x2u8 } else { 0x4u8 }
+            }) | u8::from(false);
+            let again_v13: bool = ((is_zero_b >> 1) & 1 != 0) == false;
+            counter_39 = counter_43;
+            constant_39_b = places;
+            constant_55_b = distance;
             if !again_v13 {
                 break;
             }
         }
-        let constant_71_again_37: u32 = 44u32;
-        let constant_copy_26: u32 = constant;
-        let constant_65_again_34: u32 = 24u32;
-        let counter_43: u32 = constant_71_again_37;
-        let mut counter_44: u32 = counter_43;
-        let mut constant_72: u32 = constant_copy_26;
-        let mut constant_65_h: u32 = constant_65_again_34;
+        let counter_44: u32 = constant_u;
+        let constant_copy_27: u32 = constant;
+        let mut counter_45: u32 = counter_44;
+        let mut constant_61: u32 = constant_copy_27;
         loop {
-            let constant_65_i: u32 = constant_65_h.wrapping_add(0u32);
-            let constant_65_k: u32 = constant_65_h.wrapping_add(-2i32 as u32);
-            let frame_reload_41: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(512u32) as *const [u8; 4]).read(),
-            );
-            let from_c: u32 = constant_65_h.wrapping_add(2u32);
-            let setup_400_reload_46: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(520u32) as *const [u8; 4]).read(),
-            );
-            let setup_402_reload_47: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(524u32) as *const [u8; 4]).read(),
-            );
-            let constant_65_j: u32 = u16::from_be_bytes(
-                (frame_reload_41.wrapping_add(constant_65_i) as *const [u8; 2]).read(),
-            ) as u32;
-            let constant_65_l: u32 = u16::from_be_bytes(
-                (frame_reload_41.wrapping_add(constant_65_k) as *const [u8; 2]).read(),
-            ) as u32;
             {
-                (setup_400_reload_46.wrapping_add(constant_72) as *mut [u8; 2])
-                    .write((constant_65_j as u16).to_be_bytes());
+                (frame_d.wrapping_add(constant_61) as *mut [u8; 4])
+                    .write((constant).to_be_bytes());
             };
-            {
-                (setup_402_reload_47.wrapping_add(constant_72) as *mut [u8; 2])
-                    .write((constant_65_l as u16).to_be_bytes());
-            };
-            let index_p: u32 = constant_72.wrapping_add(4u32);
-            let (counter_45, again_v14) = {
-                let node_2: u32 = counter_44.wrapping_sub(0x1u32);
+            let index_p: u32 = constant_61.wrapping_add(4u32);
+            let (counter_46, again_v14) = {
+                let node_2: u32 = counter_45.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_44 = counter_45;
-            constant_72 = index_p;
-            constant_65_h = from_c;
+            counter_45 = counter_46;
+            constant_61 = index_p;
             if !again_v14 {
                 break;
             }
         }
-        let constant_71_again_38: u32 = 44u32;
-        let constant_copy_27: u32 = constant;
-        let constant_68_again_36: u32 = 20u32;
-        let counter_46: u32 = constant_71_again_38;
-        let mut counter_47: u32 = counter_46;
-        let mut constant_74: u32 = constant_copy_27;
-        let mut constant_68_h: u32 = constant_68_again_36;
+        let counter_47: u32 = constant_g;
+        let constant_copy_28: u32 = constant;
+        let constant_39_copy_29: u32 = constant_36;
+        let mut counter_48: u32 = counter_47;
+        let mut constant_63: u32 = constant_copy_28;
+        let mut constant_39_d: u32 = constant_39_copy_29;
         loop {
-            let constant_68_i: u32 = constant_68_h.wrapping_add(0u32);
-            let constant_68_k: u32 = constant_68_h.wrapping_add(-2i32 as u32);
-            let frame_reload_42: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(512u32) as *const [u8; 4]).read(),
-            );
-            let from_d: u32 = constant_68_h.wrapping_add(2u32);
-            let setup_576_reload_48: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(528u32) as *const [u8; 4]).read(),
-            );
-            let setup_578_reload_49: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(532u32) as *const [u8; 4]).read(),
-            );
-            let constant_68_j: u32 = u16::from_be_bytes(
-                (frame_reload_42.wrapping_add(constant_68_i) as *const [u8; 2]).read(),
-            ) as u32;
-            let constant_68_l: u32 = u16::from_be_bytes(
-                (frame_reload_42.wrapping_add(constant_68_k) as *const [u8; 2]).read(),
-            ) as u32;
+            let elsewhere: u32 = constant.wrapping_sub(constant_39_d);
+            let constant_32_again_68: u32 = 8191u32;
+            let elsewhere_b: u32 = elsewhere | constant_39_d;
+            let places_b: u32 = constant_39_d.wrapping_add(-1i32 as u32);
+            let elsewhere_c: u32 = hidden!(reg, (elsewhere_b >> 31));
+            let elsewhere_d: u32 = elsewhere_c.wrapping_add(-1i32 as u32);
+            let limb_l: u32 = constant_n_d & elsewhere_d;
+            let limb_m: u32 = constant_32_again_68.wrapping_sub(limb_l);
             {
-                (setup_576_reload_48.wrapping_add(constant_74) as *mut [u8; 2])
-                    .write((constant_68_j as u16).to_be_bytes());
+                (running_16.wrapping_add(constant_63) as *mut [u8; 4])
+                    .write((limb_m).to_be_bytes());
             };
-            {
-                (setup_578_reload_49.wrapping_add(constant_74) as *mut [u8; 2])
-                    .write((constant_68_l as u16).to_be_bytes());
-            };
-            let index_q: u32 = constant_74.wrapping_add(4u32);
-            let (counter_48, again_v15) = {
-                let node_2: u32 = counter_47.wrapping_sub(0x1u32);
+            let index_q: u32 = constant_63.wrapping_add(4u32);
+            let (counter_49, again_v15) = {
+                let node_2: u32 = counter_48.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_47 = counter_48;
-            constant_74 = index_q;
-            constant_68_h = from_d;
+            counter_48 = counter_49;
+            constant_63 = index_q;
+            constant_39_d = places_b;
             if !again_v15 {
                 break;
             }
         }
-        let counter_49: u32 = constant_g;
-        let constant_copy_28: u32 = constant;
-        let constant_76_again_39: u32 = 102u32;
-        let mut counter_50: u32 = counter_49;
-        let mut constant_77: u32 = constant_copy_28;
-        let mut constant_76_b: u32 = constant_76_again_39;
-        loop {
-            let frame_reload_43: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(512u32) as *const [u8; 4]).read(),
-            );
-            let setup_752_reload_50: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(536u32) as *const [u8; 4]).read(),
-            );
-            let constant_76_c: u32 = u16::from_be_bytes(
-                (frame_reload_43.wrapping_add(constant_76_b) as *const [u8; 2]).read(),
-            ) as u32;
-            let from_e: u32 = constant_76_b.wrapping_add(-2i32 as u32);
-            {
-                (setup_752_reload_50.wrapping_add(constant_77) as *mut [u8; 2])
-                    .write((constant_76_c as u16).to_be_bytes());
-            };
-            let index_r: u32 = constant_77.wrapping_add(2u32);
-            let (counter_51, again_v16) = {
-                let node_2: u32 = counter_50.wrapping_sub(0x1u32);
-                (node_2, !(node_2 == 0x0u32))
-            };
-            counter_50 = counter_51;
-            constant_77 = index_r;
-            constant_76_b = from_e;
-            if !again_v16 {
-                break;
-            }
-        }
-        let counter_52: u32 = constant_g;
-        let constant_copy_29: u32 = constant;
-        let constant_79_again_40: u32 = 100u32;
-        let mut counter_53: u32 = counter_52;
-        let mut constant_80: u32 = constant_copy_29;
-        let mut constant_79_b: u32 = constant_79_again_40;
-        loop {
-            let frame_reload_44: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(512u32) as *const [u8; 4]).read(),
-            );
-            let setup_832_reload_51: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(540u32) as *const [u8; 4]).read(),
-            );
-            let constant_79_c: u32 = u16::from_be_bytes(
-                (frame_reload_44.wrapping_add(constant_79_b) as *const [u8; 2]).read(),
-            ) as u32;
-            let from_f: u32 = constant_79_b.wrapping_add(-2i32 as u32);
-            {
-                (setup_832_reload_51.wrapping_add(constant_80) as *mut [u8; 2])
-                    .write((constant_79_c as u16).to_be_bytes());
-            };
-            let index_s: u32 = constant_80.wrapping_add(2u32);
-            let (counter_54, again_v17) = {
-                let node_2: u32 = counter_53.wrapping_sub(0x1u32);
-                (node_2, !(node_2 == 0x0u32))
-            };
-            counter_53 = counter_54;
-            constant_80 = index_s;
-            constant_79_b = from_f;
-            if !again_v17 {
-                break;
-            }
-        }
-        let counter_55: u32 = constant_g;
+        let divisor: u32 = u32::from_be_bytes(
+            (frame_c.wrapping_add(284u32) as *const [u8; 4]).read(),
+        );
         let constant_copy_30: u32 = constant;
-        let mut counter_56: u32 = counter_55;
-        let mut constant_82: u32 = constant_copy_30;
+        let constant_copy_31: u32 = constant;
+        let divisor_b: u32 = u32::from_be_bytes(
+            (frame_c.wrapping_add(280u32) as *const [u8; 4]).read(),
+        );
+        let constant_65_again_85: u32 = 80u32;
+        let divisor_c: u32 = divisor << 13;
+        {
+            (frame_address.wrapping_add(1428u32) as *mut [u8; 4])
+                .write((constant_copy_30).to_be_bytes());
+        };
+        let divisor_d: u32 = divisor_c.wrapping_add(divisor_b);
+        let divisor_e: u32 = divisor_d.wrapping_add(1u32);
+        {
+            (frame_address.wrapping_add(1308u32) as *mut [u8; 4])
+                .write((divisor_e).to_be_bytes());
+        };
+        let mut counter_50: u32 = constant_65_again_85;
+        let mut constant_67: u32 = constant_copy_31;
         loop {
-            let setup_912_reload_52: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(544u32) as *const [u8; 4]).read(),
+            let top_h: u32 = constant_67 << 13;
+            let constant_68_again_87: u32 = 14u32;
+            let counter_51: u32 = constant_68_again_87;
+            let top_d: u32 = u32::from_be_bytes(
+                (frame_d.wrapping_add(172u32) as *const [u8; 4]).read(),
+            );
+            let constant_32_again_69: u32 = 8191u32;
+            let top_e: u32 = constant_32_again_69.wrapping_sub(top_d);
+            let top_i: u32 = top_h.wrapping_add(top_e);
+            let top_j: u32 = top_i << 13;
+            let top_f: u32 = u32::from_be_bytes(
+                (frame_d.wrapping_add(168u32) as *const [u8; 4]).read(),
+            );
+            let top_g: u32 = constant_32_again_69.wrapping_sub(top_f);
+            let top_k: u32 = top_j.wrapping_add(top_g);
+            {
+                (frame_address.wrapping_add(1312u32) as *mut [u8; 4])
+                    .write((top_k).to_be_bytes());
+            };
+            let constant_copy_32: u32 = constant;
+            let constant_copy_33: u32 = constant;
+            let top_k_reload_86: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1312u32) as *const [u8; 4]).read(),
+            );
+            let mut counter_52: u32 = counter_51;
+            let mut constant_69: u32 = constant_copy_32;
+            let mut top_k_b: u32 = top_k_reload_86;
+            let mut constant_70: u32 = constant_copy_33;
+            loop {
+                let divisor_e_reload_84: u32 = u32::from_be_bytes(
+                    (frame_address.wrapping_add(1308u32) as *const [u8; 4]).read(),
+                );
+                let index_r: u32 = constant_69.wrapping_add(1u32);
+                let remainder_b: u32 = constant_70.wrapping_add(constant_70);
+                {
+                    (frame_address.wrapping_add(1316u32) as *mut [u8; 4])
+                        .write((index_r).to_be_bytes());
+                };
+                let difference: u32 = top_k_b.wrapping_sub(divisor_e_reload_84);
+                let difference_b: u32 = hidden!(reg, (difference >> 31));
+                let index_r_reload_88: u32 = u32::from_be_bytes(
+                    (frame_address.wrapping_add(1316u32) as *const [u8; 4]).read(),
+                );
+                let difference_c: u32 = constant.wrapping_sub(difference_b);
+                let complement: u32 = remainder_b.wrapping_add(difference_b);
+                let difference_d: u32 = divisor_e_reload_84 & difference_c;
+                let difference_e: u32 = difference.wrapping_add(difference_d);
+                let remainder: u32 = difference_e.wrapping_add(difference_e);
+                let (counter_53, again_v16) = {
+                    let node_2: u32 = counter_52.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_52 = counter_53;
+                constant_69 = index_r_reload_88;
+                top_k_b = remainder;
+                constant_70 = complement;
+                if !again_v16 {
+                    break;
+                }
+            }
+            let constant_73_again_89: u32 = 16383u32;
+            let quotient: u32 = constant_73_again_89.wrapping_sub(constant_70);
+            {
+                (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                    .write((quotient).to_be_bytes());
+            };
+            {
+                (frame_f.wrapping_add(4u32) as *mut [u8; 4])
+                    .write((quotient).to_be_bytes());
+            };
+            let constant_y_again_66: u32 = 10u32;
+            let counter_54: u32 = constant_y_again_66;
+            {
+                (frame_f.wrapping_add(8u32) as *mut [u8; 4])
+                    .write((quotient).to_be_bytes());
+            };
+            {
+                (frame_f.wrapping_add(12u32) as *mut [u8; 4])
+                    .write((quotient).to_be_bytes());
+            };
+            let factor_e: vector_unsigned_char = vec_ld(
+                0,
+                0u32.wrapping_add(frame_f) as *const u8,
+            );
+            let constant_copy_34: u32 = constant;
+            let mut counter_55: u32 = counter_54;
+            let mut constant_74: u32 = constant_copy_34;
+            loop {
+                let limbs_c: vector_unsigned_char = vec_ld(
+                    0,
+                    normal_128.wrapping_add(constant_74) as *const u8,
+                );
+                let products_d: vector_unsigned_char = transmute(
+                    vec_msum(
+                        transmute::<_, vector_unsigned_short>(limbs_c),
+                        transmute::<_, vector_unsigned_short>(factor_e),
+                        transmute::<_, vector_unsigned_int>(constant_t),
+                    ),
+                );
+                vec_st(products_d, 0, frame_e.wrapping_add(constant_74) as *const u8);
+                let index_s: u32 = constant_74.wrapping_add(16u32);
+                let (counter_56, again_v17) = {
+                    let node_2: u32 = counter_55.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_55 = counter_56;
+                constant_74 = index_s;
+                if !again_v17 {
+                    break;
+                }
+            }
+            let counter_57: u32 = constant_g;
+            let constant_copy_35: u32 = constant;
+            let constant_32_again_70: u32 = 8191u32;
+            {
+                (frame_address.wrapping_add(1432u32) as *mut [u8; 4])
+                    .write((constant_copy_35).to_be_bytes());
+            };
+            let constant_32_copy_36: u32 = constant_32_again_70;
+            let constant_copy_37: u32 = constant;
+            {
+                (frame_address.wrapping_add(1436u32) as *mut [u8; 4])
+                    .write((constant_32_copy_36).to_be_bytes());
+            };
+            let constant_copy_35_reload_131: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1432u32) as *const [u8; 4]).read(),
+            );
+            let constant_32_copy_36_reload_132: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1436u32) as *const [u8; 4]).read(),
+            );
+            let mut counter_58: u32 = counter_57;
+            let mut constant_76: u32 = constant_copy_35_reload_131;
+            let mut constant_32_b: u32 = constant_32_copy_36_reload_132;
+            let mut constant_77: u32 = constant_copy_37;
+            loop {
+                let product_d: u32 = u32::from_be_bytes(
+                    (frame_e.wrapping_add(constant_76) as *const [u8; 4]).read(),
+                );
+                let limb_n: u32 = u32::from_be_bytes(
+                    (running_16.wrapping_add(constant_76) as *const [u8; 4]).read(),
+                );
+                let sum_c: u32 = constant_32_b.wrapping_add(product_d);
+                let sum_d: u32 = sum_c.wrapping_add(constant_77);
+                let limb_n_copy_61: u32 = limb_n;
+                let (digit_e, _): (u32, _) = {
+                    let node_3: u32 = sum_d & 8191u32;
+                    (
+                        node_3,
+                        (choose(
+                            u8::from((node_3 as i32) < (0x0u32 as i32)),
+                            0x8u8 as u64,
+                            (choose(
+                                u8::from(node_3 == 0x0u32),
+                                0x2u8 as u64,
+                                0x4u8 as u64,
+                            ) as u8) as u64,
+                        ) as u8) | u8::from(false),
+                    )
+                };
+                let carry_d: u32 = sum_d >> 13;
+                {
+                    (running_16.wrapping_add(constant_76) as *mut [u8; 4])
+                        .write((digit_e).to_be_bytes());
+                };
+                let index_t: u32 = constant_76.wrapping_add(4u32);
+                let (counter_59, again_v18) = {
+                    let node_2: u32 = counter_58.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_58 = counter_59;
+                constant_76 = index_t;
+                constant_32_b = limb_n_copy_61;
+                constant_77 = carry_d;
+                if !again_v18 {
+                    break;
+                }
+            }
+            let constant_32_again_71: u32 = 8191u32;
+            let counter_60: u32 = counter_50.wrapping_add(-1i32 as u32);
+            let above: u32 = constant_32_again_71.wrapping_sub(constant_32_b);
+            let is_zero_c: u8 = (if (counter_60 as i32) < (0u32 as i32) {
+                0x8u8
+            } else {
+                if counter_60 == 0u32 { 0x2u8 } else { 0x4u8 }
+            }) | u8::from(false);
+            let above_b: u32 = top_h.wrapping_add(above);
+            let above_c: u32 = above_b.wrapping_sub(constant_77);
+            let again_v19: bool = ((is_zero_c >> 1) & 1 != 0) == false;
+            counter_50 = counter_60;
+            constant_67 = above_c;
+            if !again_v19 {
+                break;
+            }
+        }
+        let counter_61: u32 = constant_g;
+        let constant_copy_38: u32 = constant;
+        let constant_copy_39: u32 = constant;
+        {
+            (frame_address.wrapping_add(1440u32) as *mut [u8; 4])
+                .write((constant_copy_38).to_be_bytes());
+        };
+        let constant_copy_38_reload_133: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1440u32) as *const [u8; 4]).read(),
+        );
+        let mut counter_62: u32 = counter_61;
+        let mut constant_82: u32 = constant_copy_38_reload_133;
+        let mut constant_83: u32 = constant_copy_39;
+        loop {
+            let limb_o: u32 = u32::from_be_bytes(
+                (running_16.wrapping_add(constant_82) as *const [u8; 4]).read(),
+            );
+            let constant_32_again_72: u32 = 8191u32;
+            let limb_q: u32 = u32::from_be_bytes(
+                (normal_128.wrapping_add(constant_82) as *const [u8; 4]).read(),
+            );
+            let limb_p: u32 = constant_32_again_72.wrapping_sub(limb_o);
+            {
+                (running_16.wrapping_add(constant_82) as *mut [u8; 4])
+                    .write((limb_p).to_be_bytes());
+            };
+            let difference_f: u32 = limb_p.wrapping_sub(limb_q);
+            let difference_g: u32 = difference_f.wrapping_sub(constant_83);
+            let (difference_h, _): (u32, _) = {
+                let node_3: u32 = difference_g & 8191u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            let borrow: u32 = hidden!(reg, (difference_g >> 31));
+            {
+                (frame_e.wrapping_add(constant_82) as *mut [u8; 4])
+                    .write((difference_h).to_be_bytes());
+            };
+            let index_v: u32 = constant_82.wrapping_add(4u32);
+            let (counter_63, again_v20) = {
+                let node_2: u32 = counter_62.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_62 = counter_63;
+            constant_82 = index_v;
+            constant_83 = borrow;
+            if !again_v20 {
+                break;
+            }
+        }
+        let subtracts: u32 = constant_83.wrapping_sub(constant_67);
+        let counter_64: u32 = constant_g;
+        let constant_copy_40: u32 = constant;
+        let subtracts_b: u32 = subtracts.wrapping_add(-1i32 as u32);
+        let mut counter_65: u32 = counter_64;
+        let mut constant_86: u32 = constant_copy_40;
+        loop {
+            let limb_r: u32 = u32::from_be_bytes(
+                (running_16.wrapping_add(constant_86) as *const [u8; 4]).read(),
+            );
+            let limb_s: u32 = u32::from_be_bytes(
+                (frame_e.wrapping_add(constant_86) as *const [u8; 4]).read(),
+            );
+            let limb_t: u32 = limb_r ^ limb_s;
+            let limb_u: u32 = limb_t & subtracts_b;
+            let limb_v: u32 = limb_r ^ limb_u;
+            {
+                (running_16.wrapping_add(constant_86) as *mut [u8; 4])
+                    .write((limb_v).to_be_bytes());
+            };
+            let index_w: u32 = constant_86.wrapping_add(4u32);
+            let (counter_66, again_v21) = {
+                let node_2: u32 = counter_65.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_65 = counter_66;
+            constant_86 = index_w;
+            if !again_v21 {
+                break;
+            }
+        }
+        let constant_39_reload_77: u32 = u32::from_be_bytes(
+            (frame_address.wrapping_add(1296u32) as *const [u8; 4]).read(),
+        );
+        let constant_56_again_83: u32 = 6u32;
+        let constant_89_again_91: u32 = 4u32;
+        let mut counter_67: u32 = constant_56_again_83;
+        let mut constant_39_f: u32 = constant_39_reload_77;
+        let mut constant_89_b: u32 = constant_89_again_91;
+        loop {
+            let counter_68: u32 = constant_g;
+            let constant_copy_42: u32 = constant;
+            let (moves_c, _): (u32, _) = {
+                let node_3: u32 = constant_39_f & 1u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            let moves_d: u32 = constant.wrapping_sub(moves_c);
+            {
+                (frame_address.wrapping_add(1444u32) as *mut [u8; 4])
+                    .write((constant_copy_42).to_be_bytes());
+            };
+            let constant_88_again_90: u32 = 16u32;
+            let constant_88_copy_43: u32 = constant_88_again_90;
+            let mut counter_69: u32 = counter_68;
+            let mut constant_88_b: u32 = constant_88_copy_43;
+            loop {
+                let from_b: u32 = constant_88_b.wrapping_add(constant_89_b);
+                let limb_w: u32 = u32::from_be_bytes(
+                    (frame_d.wrapping_add(constant_88_b) as *const [u8; 4]).read(),
+                );
+                let limb_x: u32 = u32::from_be_bytes(
+                    (frame_d.wrapping_add(from_b) as *const [u8; 4]).read(),
+                );
+                let limb_y: u32 = limb_w ^ limb_x;
+                let limb_z: u32 = limb_y & moves_d;
+                let limb_26: u32 = limb_w ^ limb_z;
+                {
+                    (frame_d.wrapping_add(constant_88_b) as *mut [u8; 4])
+                        .write((limb_26).to_be_bytes());
+                };
+                let at_c: u32 = constant_88_b.wrapping_add(4u32);
+                let (counter_70, again_v22) = {
+                    let node_2: u32 = counter_69.wrapping_sub(0x1u32);
+                    (node_2, !(node_2 == 0x0u32))
+                };
+                counter_69 = counter_70;
+                constant_88_b = at_c;
+                if !again_v22 {
+                    break;
+                }
+            }
+            let places_c: u32 = constant_39_f >> 1;
+            let counter_71: u32 = counter_67.wrapping_add(-1i32 as u32);
+            let distance_b: u32 = constant_89_b.wrapping_add(constant_89_b);
+            let is_zero_d: u8 = (if (counter_71 as i32) < (0u32 as i32) {
+                0x8u8
+            } else {
+                if counter_71 == 0u32 { 0x2u8 } else { 0x4u8 }
+            }) | u8::from(false);
+            let again_v23: bool = ((is_zero_d >> 1) & 1 != 0) == false;
+            counter_67 = counter_71;
+            constant_39_f = places_c;
+            constant_89_b = distance_b;
+            if !again_v23 {
+                break;
+            }
+        }
+        {
+            (frame_f.wrapping_add(0u32) as *mut [u8; 4])
+                .write((constant_41_b).to_be_bytes());
+        };
+        let constant_y_again_67: u32 = 10u32;
+        let constant_copy_44: u32 = constant;
+        {
+            (frame_f.wrapping_add(4u32) as *mut [u8; 4])
+                .write((constant_41_b).to_be_bytes());
+        };
+        let counter_72: u32 = constant_y_again_67;
+        {
+            (frame_f.wrapping_add(8u32) as *mut [u8; 4])
+                .write((constant_41_b).to_be_bytes());
+        };
+        {
+            (frame_f.wrapping_add(12u32) as *mut [u8; 4])
+                .write((constant_41_b).to_be_bytes());
+        };
+        let factor_f: vector_unsigned_char = vec_ld(
+            0,
+            0u32.wrapping_add(frame_f) as *const u8,
+        );
+        let mut counter_73: u32 = counter_72;
+        let mut constant_94: u32 = constant_copy_44;
+        loop {
+            let limbs_d: vector_unsigned_char = vec_ld(
+                0,
+                running_16.wrapping_add(constant_94) as *const u8,
+            );
+            let products_e: vector_unsigned_char = transmute(
+                vec_msum(
+                    transmute::<_, vector_unsigned_short>(limbs_d),
+                    transmute::<_, vector_unsigned_short>(factor_f),
+                    transmute::<_, vector_unsigned_int>(constant_t),
+                ),
+            );
+            vec_st(products_e, 0, frame_e.wrapping_add(constant_94) as *const u8);
+            let index_z: u32 = constant_94.wrapping_add(16u32);
+            let (counter_74, again_v24) = {
+                let node_2: u32 = counter_73.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_73 = counter_74;
+            constant_94 = index_z;
+            if !again_v24 {
+                break;
+            }
+        }
+        let counter_75: u32 = constant_g;
+        let constant_copy_45: u32 = constant;
+        let constant_copy_46: u32 = constant;
+        let mut counter_76: u32 = counter_75;
+        let mut constant_96: u32 = constant_copy_45;
+        let mut constant_97: u32 = constant_copy_46;
+        loop {
+            let product_e: u32 = u32::from_be_bytes(
+                (frame_e.wrapping_add(constant_96) as *const [u8; 4]).read(),
+            );
+            let product_f: u32 = product_e.wrapping_add(constant_97);
+            let (digit_f, _): (u32, _) = {
+                let node_3: u32 = product_f & 8191u32;
+                (
+                    node_3,
+                    (choose(
+                        u8::from((node_3 as i32) < (0x0u32 as i32)),
+                        0x8u8 as u64,
+                        (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                            as u8) as u64,
+                    ) as u8) | u8::from(false),
+                )
+            };
+            let carry_e: u32 = product_f >> 13;
+            {
+                (running_12.wrapping_add(constant_96) as *mut [u8; 4])
+                    .write((digit_f).to_be_bytes());
+            };
+            let index_26: u32 = constant_96.wrapping_add(4u32);
+            let (counter_77, again_v25) = {
+                let node_2: u32 = counter_76.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_76 = counter_77;
+            constant_96 = index_26;
+            constant_97 = carry_e;
+            if !again_v25 {
+                break;
+            }
+        }
+        {
+            (frame_d.wrapping_add(172u32) as *mut [u8; 4])
+                .write((constant_97).to_be_bytes());
+        };
+        let counter_78: u32 = constant_g;
+        let constant_copy_47: u32 = constant;
+        let mut counter_79: u32 = counter_78;
+        let mut constant_100: u32 = constant_copy_47;
+        loop {
+            let setup_reload_62: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1280u32) as *const [u8; 4]).read(),
             );
             {
-                (setup_912_reload_52.wrapping_add(constant_82) as *mut [u8; 2])
+                (setup_reload_62.wrapping_add(constant_100) as *mut [u8; 2])
                     .write((constant as u16).to_be_bytes());
             };
-            let index_t: u32 = constant_82.wrapping_add(2u32);
-            let (counter_57, again_v18) = {
-                let node_2: u32 = counter_56.wrapping_sub(0x1u32);
+            let index_27: u32 = constant_100.wrapping_add(2u32);
+            let (counter_80, again_v26) = {
+                let node_2: u32 = counter_79.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_56 = counter_57;
-            constant_82 = index_t;
-            if !again_v18 {
+            counter_79 = counter_80;
+            constant_100 = index_27;
+            if !again_v26 {
                 break;
             }
         }
-        let counter_58: u32 = constant_g;
-        let mut counter_59: u32 = counter_58;
-        let mut constant_84: u32 = constant;
+        let counter_81: u32 = constant_g;
+        let constant_copy_48: u32 = constant;
+        let constant_copy_49: u32 = constant;
+        let mut counter_82: u32 = counter_81;
+        let mut constant_102: u32 = constant_copy_48;
+        let mut constant_103: u32 = constant_copy_49;
         loop {
-            let constant_85: u32 = u16::from_be_bytes(
-                (modulus_limbs_24.wrapping_add(constant_84) as *const [u8; 2]).read(),
-            ) as u32;
-            let setup_912_reload_53: u32 = u32::from_be_bytes(
-                (frame_address.wrapping_add(544u32) as *const [u8; 4]).read(),
+            let constant_104: u32 = u32::from_be_bytes(
+                (running_16.wrapping_add(constant_102) as *const [u8; 4]).read(),
+            );
+            let index_28: u32 = constant_102.wrapping_add(4u32);
+            let setup_reload_63: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1280u32) as *const [u8; 4]).read(),
             );
             {
-                (setup_912_reload_53.wrapping_add(constant_84) as *mut [u8; 2])
-                    .write((constant_85 as u16).to_be_bytes());
+                (setup_reload_63.wrapping_add(constant_103) as *mut [u8; 2])
+                    .write((constant_104 as u16).to_be_bytes());
             };
-            let index_u: u32 = constant_84.wrapping_add(2u32);
-            let (counter_60, again_v19) = {
-                let node_2: u32 = counter_59.wrapping_sub(0x1u32);
+            let to_b: u32 = constant_103.wrapping_add(2u32);
+            let (counter_83, again_v27) = {
+                let node_2: u32 = counter_82.wrapping_sub(0x1u32);
                 (node_2, !(node_2 == 0x0u32))
             };
-            counter_59 = counter_60;
-            constant_84 = index_u;
-            if !again_v19 {
+            counter_82 = counter_83;
+            constant_102 = index_28;
+            constant_103 = to_b;
+            if !again_v27 {
+                break;
+            }
+        }
+        let counter_84: u32 = constant_g;
+        let constant_copy_50: u32 = constant;
+        let constant_107_again_92: u32 = 48u32;
+        let constant_107_copy_51: u32 = constant_107_again_92;
+        let mut counter_85: u32 = counter_84;
+        let mut constant_108: u32 = constant_copy_50;
+        let mut constant_107_b: u32 = constant_107_copy_51;
+        loop {
+            let constant_107_c: u32 = constant_107_b.wrapping_add(0u32);
+            let constant_107_e: u32 = constant_107_b.wrapping_add(-4i32 as u32);
+            let frame_b_reload_102: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1324u32) as *const [u8; 4]).read(),
+            );
+            let from_c: u32 = constant_107_b.wrapping_add(4u32);
+            let setup_80_reload_106: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1336u32) as *const [u8; 4]).read(),
+            );
+            let setup_82_reload_107: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1340u32) as *const [u8; 4]).read(),
+            );
+            let constant_107_d: u32 = u32::from_be_bytes(
+                (frame_b_reload_102.wrapping_add(constant_107_c) as *const [u8; 4])
+                    .read(),
+            );
+            let constant_107_f: u32 = u32::from_be_bytes(
+                (frame_b_reload_102.wrapping_add(constant_107_e) as *const [u8; 4])
+                    .read(),
+            );
+            {
+                (setup_80_reload_106.wrapping_add(constant_108) as *mut [u8; 2])
+                    .write((constant_107_d as u16).to_be_bytes());
+            };
+            {
+                (setup_82_reload_107.wrapping_add(constant_108) as *mut [u8; 2])
+                    .write((constant_107_f as u16).to_be_bytes());
+            };
+            let index_29: u32 = constant_108.wrapping_add(4u32);
+            let (counter_86, again_v28) = {
+                let node_2: u32 = counter_85.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_85 = counter_86;
+            constant_108 = index_29;
+            constant_107_b = from_c;
+            if !again_v28 {
+                break;
+            }
+        }
+        let counter_87: u32 = constant_g;
+        let constant_copy_52: u32 = constant;
+        let constant_g_copy_53: u32 = constant_g;
+        let mut counter_88: u32 = counter_87;
+        let mut constant_110: u32 = constant_copy_52;
+        let mut constant_g_c: u32 = constant_g_copy_53;
+        loop {
+            let constant_g_d: u32 = constant_g_c.wrapping_add(0u32);
+            let constant_g_f: u32 = constant_g_c.wrapping_add(-4i32 as u32);
+            let frame_b_reload_103: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1324u32) as *const [u8; 4]).read(),
+            );
+            let from_d: u32 = constant_g_c.wrapping_add(4u32);
+            let setup_240_reload_108: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1344u32) as *const [u8; 4]).read(),
+            );
+            let setup_242_reload_109: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1348u32) as *const [u8; 4]).read(),
+            );
+            let constant_g_e: u32 = u32::from_be_bytes(
+                (frame_b_reload_103.wrapping_add(constant_g_d) as *const [u8; 4]).read(),
+            );
+            let constant_g_g: u32 = u32::from_be_bytes(
+                (frame_b_reload_103.wrapping_add(constant_g_f) as *const [u8; 4]).read(),
+            );
+            {
+                (setup_240_reload_108.wrapping_add(constant_110) as *mut [u8; 2])
+                    .write((constant_g_e as u16).to_be_bytes());
+            };
+            {
+                (setup_242_reload_109.wrapping_add(constant_110) as *mut [u8; 2])
+                    .write((constant_g_g as u16).to_be_bytes());
+            };
+            let index_30: u32 = constant_110.wrapping_add(4u32);
+            let (counter_89, again_v29) = {
+                let node_2: u32 = counter_88.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_88 = counter_89;
+            constant_110 = index_30;
+            constant_g_c = from_d;
+            if !again_v29 {
+                break;
+            }
+        }
+        let constant_112_again_94: u32 = 44u32;
+        let constant_copy_54: u32 = constant;
+        let constant_107_again_93: u32 = 48u32;
+        let counter_90: u32 = constant_112_again_94;
+        let mut counter_91: u32 = counter_90;
+        let mut constant_113: u32 = constant_copy_54;
+        let mut constant_107_h: u32 = constant_107_again_93;
+        loop {
+            let constant_107_i: u32 = constant_107_h.wrapping_add(0u32);
+            let constant_107_k: u32 = constant_107_h.wrapping_add(-4i32 as u32);
+            let frame_reload_98: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1320u32) as *const [u8; 4]).read(),
+            );
+            let from_e: u32 = constant_107_h.wrapping_add(4u32);
+            let setup_400_reload_110: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1352u32) as *const [u8; 4]).read(),
+            );
+            let setup_402_reload_111: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1356u32) as *const [u8; 4]).read(),
+            );
+            let constant_107_j: u32 = u32::from_be_bytes(
+                (frame_reload_98.wrapping_add(constant_107_i) as *const [u8; 4]).read(),
+            );
+            let constant_107_l: u32 = u32::from_be_bytes(
+                (frame_reload_98.wrapping_add(constant_107_k) as *const [u8; 4]).read(),
+            );
+            {
+                (setup_400_reload_110.wrapping_add(constant_113) as *mut [u8; 2])
+                    .write((constant_107_j as u16).to_be_bytes());
+            };
+            {
+                (setup_402_reload_111.wrapping_add(constant_113) as *mut [u8; 2])
+                    .write((constant_107_l as u16).to_be_bytes());
+            };
+            let index_31: u32 = constant_113.wrapping_add(4u32);
+            let (counter_92, again_v30) = {
+                let node_2: u32 = counter_91.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_91 = counter_92;
+            constant_113 = index_31;
+            constant_107_h = from_e;
+            if !again_v30 {
+                break;
+            }
+        }
+        let constant_112_again_95: u32 = 44u32;
+        let constant_copy_55: u32 = constant;
+        let constant_g_copy_56: u32 = constant_g;
+        let counter_93: u32 = constant_112_again_95;
+        let mut counter_94: u32 = counter_93;
+        let mut constant_115: u32 = constant_copy_55;
+        let mut constant_g_i: u32 = constant_g_copy_56;
+        loop {
+            let constant_g_j: u32 = constant_g_i.wrapping_add(0u32);
+            let constant_g_l: u32 = constant_g_i.wrapping_add(-4i32 as u32);
+            let frame_reload_99: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1320u32) as *const [u8; 4]).read(),
+            );
+            let from_f: u32 = constant_g_i.wrapping_add(4u32);
+            let setup_576_reload_112: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1360u32) as *const [u8; 4]).read(),
+            );
+            let setup_578_reload_113: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1364u32) as *const [u8; 4]).read(),
+            );
+            let constant_g_k: u32 = u32::from_be_bytes(
+                (frame_reload_99.wrapping_add(constant_g_j) as *const [u8; 4]).read(),
+            );
+            let constant_g_m: u32 = u32::from_be_bytes(
+                (frame_reload_99.wrapping_add(constant_g_l) as *const [u8; 4]).read(),
+            );
+            {
+                (setup_576_reload_112.wrapping_add(constant_115) as *mut [u8; 2])
+                    .write((constant_g_k as u16).to_be_bytes());
+            };
+            {
+                (setup_578_reload_113.wrapping_add(constant_115) as *mut [u8; 2])
+                    .write((constant_g_m as u16).to_be_bytes());
+            };
+            let index_32: u32 = constant_115.wrapping_add(4u32);
+            let (counter_95, again_v31) = {
+                let node_2: u32 = counter_94.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_94 = counter_95;
+            constant_115 = index_32;
+            constant_g_i = from_f;
+            if !again_v31 {
+                break;
+            }
+        }
+        let counter_96: u32 = constant_g;
+        let constant_copy_57: u32 = constant;
+        let constant_117_again_96: u32 = 204u32;
+        let mut counter_97: u32 = counter_96;
+        let mut constant_118: u32 = constant_copy_57;
+        let mut constant_117_b: u32 = constant_117_again_96;
+        loop {
+            let frame_reload_100: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1320u32) as *const [u8; 4]).read(),
+            );
+            let setup_752_reload_114: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1368u32) as *const [u8; 4]).read(),
+            );
+            let constant_117_c: u32 = u32::from_be_bytes(
+                (frame_reload_100.wrapping_add(constant_117_b) as *const [u8; 4]).read(),
+            );
+            let from_g: u32 = constant_117_b.wrapping_add(-4i32 as u32);
+            {
+                (setup_752_reload_114.wrapping_add(constant_118) as *mut [u8; 2])
+                    .write((constant_117_c as u16).to_be_bytes());
+            };
+            let index_33: u32 = constant_118.wrapping_add(2u32);
+            let (counter_98, again_v32) = {
+                let node_2: u32 = counter_97.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_97 = counter_98;
+            constant_118 = index_33;
+            constant_117_b = from_g;
+            if !again_v32 {
+                break;
+            }
+        }
+        let counter_99: u32 = constant_g;
+        let constant_copy_58: u32 = constant;
+        let constant_120_again_97: u32 = 200u32;
+        let mut counter_100: u32 = counter_99;
+        let mut constant_121: u32 = constant_copy_58;
+        let mut constant_120_b: u32 = constant_120_again_97;
+        loop {
+            let frame_reload_101: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1320u32) as *const [u8; 4]).read(),
+            );
+            let setup_832_reload_115: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1372u32) as *const [u8; 4]).read(),
+            );
+            let constant_120_c: u32 = u32::from_be_bytes(
+                (frame_reload_101.wrapping_add(constant_120_b) as *const [u8; 4]).read(),
+            );
+            let from_h: u32 = constant_120_b.wrapping_add(-4i32 as u32);
+            {
+                (setup_832_reload_115.wrapping_add(constant_121) as *mut [u8; 2])
+                    .write((constant_120_c as u16).to_be_bytes());
+            };
+            let index_34: u32 = constant_121.wrapping_add(2u32);
+            let (counter_101, again_v33) = {
+                let node_2: u32 = counter_100.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_100 = counter_101;
+            constant_121 = index_34;
+            constant_120_b = from_h;
+            if !again_v33 {
+                break;
+            }
+        }
+        let counter_102: u32 = constant_g;
+        let constant_copy_59: u32 = constant;
+        let mut counter_103: u32 = counter_102;
+        let mut constant_123: u32 = constant_copy_59;
+        loop {
+            let setup_912_reload_116: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1376u32) as *const [u8; 4]).read(),
+            );
+            {
+                (setup_912_reload_116.wrapping_add(constant_123) as *mut [u8; 2])
+                    .write((constant as u16).to_be_bytes());
+            };
+            let index_35: u32 = constant_123.wrapping_add(2u32);
+            let (counter_104, again_v34) = {
+                let node_2: u32 = counter_103.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_103 = counter_104;
+            constant_123 = index_35;
+            if !again_v34 {
+                break;
+            }
+        }
+        let counter_105: u32 = constant_g;
+        let constant_copy_60: u32 = constant;
+        let mut counter_106: u32 = counter_105;
+        let mut constant_125: u32 = constant;
+        let mut constant_126: u32 = constant_copy_60;
+        loop {
+            let modulus_limbs_48_reload_104: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1328u32) as *const [u8; 4]).read(),
+            );
+            let setup_912_reload_117: u32 = u32::from_be_bytes(
+                (frame_address.wrapping_add(1376u32) as *const [u8; 4]).read(),
+            );
+            let constant_127: u32 = u32::from_be_bytes(
+                (modulus_limbs_48_reload_104.wrapping_add(constant_125)
+                    as *const [u8; 4])
+                    .read(),
+            );
+            let index_36: u32 = constant_125.wrapping_add(4u32);
+            {
+                (setup_912_reload_117.wrapping_add(constant_126) as *mut [u8; 2])
+                    .write((constant_127 as u16).to_be_bytes());
+            };
+            let to_c: u32 = constant_126.wrapping_add(2u32);
+            let (counter_107, again_v35) = {
+                let node_2: u32 = counter_106.wrapping_sub(0x1u32);
+                (node_2, !(node_2 == 0x0u32))
+            };
+            counter_106 = counter_107;
+            constant_125 = index_36;
+            constant_126 = to_c;
+            if !again_v35 {
                 break;
             }
         }
