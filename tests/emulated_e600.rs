@@ -108,20 +108,20 @@ fn at(slot: usize) -> String {
 }
 
 /// Writes the kernels of a spec as assembly and headers; the form of Montgomery products of the first that has one.
-fn emit(spec: &str, parameters: &[(String, u64)], folder: &Path, script: &mut Script) -> (Vec<String>, Option<MontgomeryForm>) {
+fn emit(spec: &str, position_independent: bool, folder: &Path, script: &mut Script) -> (Vec<String>, Option<MontgomeryForm>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs").join(spec);
     let text = std::fs::read_to_string(&path).expect("the spec is there");
     let source = Arc::new(Source { name: spec.to_owned(), text });
     let machine = kgen::names::target("e600").expect("an embedded target");
     let options = CompileOptions {
-        parameters: parameters.to_vec(),
+        parameters: Vec::new(),
         kernels: Vec::new(),
         effort: 0,
         interleave: 1,
-        position_independent: false,
+        position_independent,
         text: TextOptions::default(),
     };
-    let (unit, _) = compile::unit(&source, parameters).expect("the spec is valid");
+    let (unit, _) = compile::unit(&source, &[]).expect("the spec is valid");
     let finished = compile::kernels(&unit, &machine, &options).expect("the kernels pass");
     let form = compile::form(&machine, Some("gas")).expect("the target has it");
     for artifact in compile::artifacts(&unit, &machine, &finished, form, &options).expect("it can be printed").into_iter().flatten() {
@@ -211,18 +211,14 @@ fn montgomery(script: &mut Script, random: &mut Random, modulus: &BigUint, bits:
     }
 }
 
-#[test]
-fn emitted_assembly_computes_what_the_spec_says_and_keeps_what_it_must() {
-    if !tools::available(&["powerpc-linux-gnu-gcc", "qemu-ppc"]) {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
+/// Emits kernels and writes a driver that calls them; the kernels' names, and how many results the driver compares.
+fn prepare(folder: &Path, position_independent: bool) -> (Vec<String>, usize) {
     let mut random = Random(0x5eed);
     let mut script = Script::default();
-    let (mut kernels, _) = emit("mul_128.ir", &[], folder.path(), &mut script);
+    let (mut kernels, _) = emit("mul_128.ir", position_independent, folder, &mut script);
     products(&mut script, &mut random);
     let bits = 512;
-    let (more, form) = emit("mont_mul_512.ir", &[], folder.path(), &mut script);
+    let (more, form) = emit("mont_mul_512.ir", position_independent, folder, &mut script);
     let form = form.expect("it holds Montgomery products");
     kernels.extend(more);
     let odd = |number: BigUint| number | BigUint::from(1u32);
@@ -236,21 +232,71 @@ fn emitted_assembly_computes_what_the_spec_says_and_keeps_what_it_must() {
     for modulus in &moduli {
         montgomery(&mut script, &mut random, modulus, bits, form);
     }
-    let path = |name: &str| folder.path().join(name);
-    std::fs::write(path("poisoned_call.S"), POISONED_CALL).expect("written");
+    std::fs::write(folder.join("poisoned_call.S"), POISONED_CALL).expect("written");
     let driver = format!("{}\n{DRIVER}\nstatic void cases(void) {{\n{}}}\n", script.includes, script.text);
-    std::fs::write(path("driver.c"), driver).expect("written");
-    let built = Command::new("powerpc-linux-gnu-gcc")
-        .current_dir(folder.path())
-        .args(["-mcpu=7450", "-maltivec", "-static", "-O1", "-Wall", "-Werror", "-o", "driver", "driver.c", "poisoned_call.S"])
-        .args(kernels.iter().map(|kernel| format!("{kernel}.e600.s")))
-        .output()
-        .expect("gcc runs");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let run = Command::new("qemu-ppc").args(["-cpu", "7448"]).arg(path("driver")).output().expect("qemu runs");
-    let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success(), "{:?}\n{said}{}", run.status, String::from_utf8_lossy(&run.stderr));
-    // The script ran to its end.
-    assert!(said.contains(&format!(", {} comparisons, 0 failures\n", script.cases)), "{said}");
+    std::fs::write(folder.join("driver.c"), driver).expect("written");
+    (kernels.iter().map(|kernel| format!("{kernel}.e600.s")).collect(), script.cases)
+}
+
+/// The output of a program that must succeed.
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{command:?}: {:?}\n{said}{}", output.status, String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+fn compiler(folder: &Path) -> Command {
+    let mut compiler = Command::new("powerpc-linux-gnu-gcc");
+    compiler.current_dir(folder).args(["-mcpu=7450", "-maltivec", "-O1", "-Wall", "-Werror"]);
+    compiler
+}
+
+/// The script must have run to its end.
+fn finished(said: &str, cases: usize) {
+    assert!(said.contains(&format!(", {cases} comparisons, 0 failures\n")), "{said}");
     println!("{said}");
+}
+
+#[test]
+fn emitted_assembly_computes_what_the_spec_says_and_keeps_what_it_must() {
+    if !tools::available(&["powerpc-linux-gnu-gcc", "qemu-ppc"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (files, cases) = prepare(folder.path(), false);
+    succeed(compiler(folder.path()).args(["-static", "-o", "driver", "driver.c", "poisoned_call.S"]).args(&files));
+    finished(&succeed(Command::new("qemu-ppc").args(["-cpu", "7448"]).arg(folder.path().join("driver"))), cases);
+}
+
+#[test]
+fn position_independent_assembly_makes_a_shared_object_without_text_relocations() {
+    if !tools::available(&["powerpc-linux-gnu-gcc", "powerpc-linux-gnu-readelf", "qemu-ppc"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (files, cases) = prepare(folder.path(), true);
+    let sections = |library: &str| succeed(Command::new("powerpc-linux-gnu-readelf").current_dir(folder.path()).args(["-d", library]));
+    succeed(compiler(folder.path()).args(["-fPIC", "-shared", "-Wl,-z,text", "-o", "libkernels.so"]).args(&files));
+    let dynamic = sections("libkernels.so");
+    assert!(dynamic.contains("SYMTAB") && !dynamic.contains("TEXTREL"), "{dynamic}");
+    // The driver itself may be anywhere it likes; its wrapper is not position-independent.
+    succeed(compiler(folder.path()).args([
+        "-no-pie",
+        "-o",
+        "driver",
+        "driver.c",
+        "poisoned_call.S",
+        "-L.",
+        "-lkernels",
+        "-Wl,-rpath,$ORIGIN",
+        "-Wl,-z,now",
+    ]));
+    let sysroot = ["-cpu", "7448", "-L", "/usr/powerpc-linux-gnu"];
+    finished(&succeed(Command::new("qemu-ppc").args(sysroot).arg(folder.path().join("driver"))), cases);
+    // Absolute addresses would have been seen.
+    let other = tempfile::tempdir().expect("a folder");
+    let (files, _) = prepare(other.path(), false);
+    let refused = compiler(other.path()).args(["-fPIC", "-shared", "-Wl,-z,text", "-o", "libkernels.so"]).args(&files).output();
+    assert!(!refused.expect("gcc runs").status.success());
 }

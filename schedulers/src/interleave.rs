@@ -4,7 +4,7 @@
 //! rounds have to be constant.
 
 use crate::dependence::{Place, places_of_values};
-use crate::machine::Machine;
+use crate::machine::{ControlKind, Machine};
 use crate::program::{Block, BlockId, Carried, Instruction, Operand, Program, ProgramParameterKind, RegionId, RegionKind, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,6 +162,12 @@ impl<'a> Copier<'a> {
 
     /// Values that are recomputable from nothing but constants and the pool are the same in every copy.
     fn share_constants(&mut self) {
+        for instruction in self.program.blocks.iter().flat_map(|block| &block.instructions) {
+            // The code has one address, whatever runs in it.
+            if self.machine[instruction.row].control == Some(ControlKind::CallNext) {
+                self.values.extend(instruction.writes(self.machine).map(|(_, value)| (value, value)));
+            }
+        }
         for instruction in self.program.blocks.iter().flat_map(|block| &block.instructions) {
             let constant = instruction.writes(self.machine).all(|(_, value)| self.program[value].rematerializable)
                 && instruction.reads(self.machine).all(|(_, value)| self.values.get(&value) == Some(&value))

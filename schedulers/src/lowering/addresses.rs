@@ -5,6 +5,7 @@
 
 use super::builder::{Input, Lowering, Place, Position, ProgramBuilder};
 use super::memory_rows::MemoryRow;
+use super::own_address;
 use super::probes;
 use super::selection::{RowKind, RowPorts, immediate_fits, register_file};
 use super::shapes::{self, LaneOp};
@@ -303,7 +304,7 @@ fn run_symbol_row(builder: &ProgramBuilder<'_>, row: &SymbolRow, symbol: i64, re
 fn symbol_address(builder: &mut ProgramBuilder<'_>, region: RegionId) -> Lowering<ValueId> {
     const PROBES: [i64; 6] = [0x1000_0040, 0x1234_8770, 0x0fff_fff0, 0x0001_7ff0, 0x7ffe_8000, 0x10];
     if builder.pool_addressing == super::builder::PoolAddressing::PositionIndependent {
-        return Err(builder.missing("the constant pool's address relative to the program's own"));
+        return own_address::distant_address(builder, region);
     }
     let rows = symbol_rows(builder);
     let whole = |row: &SymbolRow| PROBES.iter().all(|symbol| run_symbol_row(builder, row, *symbol, 0) == Some(*symbol));

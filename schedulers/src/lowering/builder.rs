@@ -6,6 +6,7 @@
 use super::addresses::{self, PendingAccess};
 use super::constants::Pool;
 use super::memory_rows::{MemoryRow, MemoryRows};
+use super::own_address;
 use super::selection::{RowMatch, Selector, Source, register_file};
 use super::shapes::{self, LaneOp, Shape};
 use crate::machine::{ControlKind, FileId, Machine, RowId, TimingClass};
@@ -103,6 +104,8 @@ pub struct ProgramBuilder<'m> {
     pub(crate) pending: Vec<PendingAccess>,
     pub(crate) pool: Pool,
     pub(crate) pool_addressing: PoolAddressing,
+    /// The call that leaves the program's own address, and the pointer that holds it, where something asked for them.
+    pub(crate) own_address: Option<(Instruction, ValueId)>,
     pub(crate) constants: BTreeMap<(FileId, Vec<u8>), ValueId>,
     pub(crate) addresses: BTreeMap<RegionId, ValueId>,
     pub(crate) busy_singletons: Vec<FileId>,
@@ -156,6 +159,7 @@ impl<'m> ProgramBuilder<'m> {
             pending: Vec::new(),
             pool: Pool::default(),
             pool_addressing,
+            own_address: None,
             constants: BTreeMap::new(),
             addresses: BTreeMap::new(),
             busy_singletons: Vec::new(),
@@ -749,6 +753,9 @@ impl<'m> ProgramBuilder<'m> {
         let body = std::mem::take(&mut self.program.blocks[0].instructions);
         self.program.blocks[0].instructions = std::mem::take(&mut self.prologue);
         self.program.blocks[0].instructions.extend(body);
+        if let Some((call, _)) = self.own_address.take() {
+            own_address::put_call_first(&mut self.program, call);
+        }
         if let Some(region) = self.pool.region {
             let region = &mut self.program.regions[region.0 as usize];
             region.bytes = Some(self.pool.bytes.len() as u64);

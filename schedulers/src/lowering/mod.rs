@@ -21,6 +21,7 @@ pub mod loops;
 pub mod memory_rows;
 pub mod naturals;
 pub mod numbers;
+mod own_address;
 pub mod permutes;
 mod probes;
 pub mod regions;
