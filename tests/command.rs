@@ -92,7 +92,7 @@ fn unknown_names_are_refused_with_suggestions() {
     let kernel = kgen(&["check", "--target", "e600", "--kernel", "mul_129", "specs/mul_128.ir"]);
     refused(&kernel, 2, "unknown-kernel", &["`mul_129`", "did you mean `mul_128`"]);
     let form = kgen(&["emit", "--target", "e600", "--form", "gass", "specs/mul_128.ir"]);
-    refused(&form, 2, "form", &["no form `gass`", "rust-asm, gas"]);
+    refused(&form, 2, "form", &["no form `gass`", "rust-asm, rust-intrinsics, gas"]);
     refused(&kgen(&["check", "--target", "no/such.target", "specs/mul_128.ir"]), 1, "unreadable", &["no/such.target"]);
     refused(&kgen(&["check", "--target", "e600", "no-such.ir"]), 1, "unreadable", &["no-such.ir"]);
 }
@@ -273,6 +273,70 @@ fn several_specs_and_targets_go_to_one_text_in_order() {
     let list: serde_json::Value = serde_json::from_str(&text).expect("one array");
     let places: Vec<_> = list.as_array().expect("an array").iter().map(|entry| (&entry["kernel"], &entry["target"])).collect();
     assert_eq!(places, [(&"mul_128".into(), &"e600".into()), (&"mul_128".into(), &"mpc7447".into())]);
+}
+
+/// Names in a folder, in order.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("the folder was made");
+    let mut names: Vec<String> = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn several_specs_and_standard_input_go_to_a_folder_with_a_file_for_each_kernel_and_target() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = format!("{}/new/", folder.path().display());
+    let arguments = ["emit", "--target", "e600,portable", "-o", &output, "specs/mul_128.ir", "-"];
+    let run = with_input(&arguments, SMALL.as_bytes());
+    assert_eq!(run.status.code(), Some(0), "{}", said(&run));
+    assert!(run.stdout.is_empty());
+    let names = names_in(&folder.path().join("new"));
+    assert_eq!(names, ["mix.e600.rs", "mix.portable.rs", "mul_128.e600.rs", "mul_128.portable.rs"]);
+}
+
+#[test]
+fn parameters_choose_the_member_and_interleave_makes_copies() {
+    let list = |arguments: &[&str]| -> serde_json::Value {
+        let common = ["schedule", "--target", "e600", "--form", "json"];
+        serde_json::from_str(&printed(&kgen(&[&common[..], arguments].concat()))).expect("JSON")
+    };
+    let small = list(&["--param", "BITS=256", "--kernel", "mont_mul_256", "specs/mont_mul_512.ir"]);
+    assert_eq!(small.as_array().map(Vec::len), Some(1));
+    assert_eq!(small[0]["kernel"], "mont_mul_256");
+    let unknown = kgen(&["schedule", "--target", "e600", "--param", "BITS=256", "--kernel", "mont_mul_512", "specs/mont_mul_512.ir"]);
+    refused(&unknown, 2, "unknown-kernel", &["mont_mul_512", "mont_mul_256"]);
+    let (one, two) = (list(&["specs/mul_128.ir"]), list(&["--interleave", "2", "specs/mul_128.ir"]));
+    let cycles = |list: &serde_json::Value, name: &str| list[0][name].as_f64().unwrap_or_else(|| panic!("no {name} in {list}"));
+    assert_eq!(cycles(&one, "cycles"), cycles(&one, "cycles_per_copy"));
+    assert_eq!(cycles(&two, "cycles"), 2.0 * cycles(&two, "cycles_per_copy"));
+    assert!(cycles(&two, "cycles_per_copy") < cycles(&one, "cycles_per_copy"), "two copies hide each other's latency");
+    let text = printed(&kgen(&["emit", "--target", "e600", "--form", "gas", "--interleave", "2", "specs/mul_128.ir"]));
+    assert!(text.contains(".globl mul_128_x2") && text.contains("--interleave 2"));
+}
+
+#[test]
+fn position_independent_code_has_no_absolute_addresses() {
+    let gas = |more: &[&str]| printed(&kgen(&[&["emit", "--target", "e600", "--form", "gas", "specs/mul_128.ir"], more].concat()));
+    let (absolute, relative) = (gas(&[]), gas(&["--pic"]));
+    assert!(absolute.contains("\tlis ") && !absolute.contains("mflr"));
+    assert!(!relative.contains("\tlis ") && relative.contains(".Lpool_mul_128-.L1_mul_128@ha"));
+    let intrinsics = kgen(&["emit", "--target", "e600", "--form", "rust-intrinsics", "--pic", "specs/mul_128.ir"]);
+    refused(&intrinsics, 2, "form", &["relocation-model"]);
+}
+
+#[test]
+fn reports_name_only_the_guessed_instructions_that_a_kernel_uses() {
+    let guesses = |arguments: &[&str]| -> Vec<String> {
+        let text = printed(&kgen(&[&["schedule", "--target", "e600"], arguments].concat()));
+        text.lines().filter_map(|line| line.strip_prefix("rests on a guess")).map(|guess| guess.trim().to_owned()).collect()
+    };
+    let product = guesses(&["specs/mul_128.ir"]);
+    assert!(product.iter().any(|guess| guess == "viq_window"), "{product:?}");
+    assert!(!product.iter().any(|guess| guess.contains("vcmp")), "{product:?}");
+    let select = guesses(&["--kernel", "mont_select_512", "specs/mont_mul_512.ir"]);
+    assert!(select.iter().any(|guess| guess == "latency of vcmpequw"), "{select:?}");
+    assert!(!select.iter().any(|guess| guess.contains("vcmpgt")), "{select:?}");
 }
 
 #[test]
