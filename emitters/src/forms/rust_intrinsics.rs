@@ -22,7 +22,7 @@ use kgen_schedulers::finished::{FinishedFunction, FunctionRole};
 use kgen_schedulers::machine::{FileId, Intrinsics, OperandKind, Row};
 use kgen_schedulers::program::{Instruction, Operand, Program, ProgramParameterKind, RegionId, RegionKind, ValueId};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -443,7 +443,14 @@ impl IntrinsicRows<'_> {
         let Operand::Value(value) = &instruction.operands[*result] else { return text };
         let file = self.program[*value].file;
         match &self.request.machine[file].inline_class {
-            Some(class) if self.program[*value].secret && few_values(row, instruction, *result) => format!("hidden!({class}, {text})"),
+            Some(class) if self.program[*value].secret && few_values(row, instruction, *result) => {
+                // Nothing stands beside a macro's argument.
+                let bare = match syn::parse_str(&text) {
+                    Ok(syn::Expr::Paren(inner)) => inner.expr.to_token_stream().to_string(),
+                    _ => text,
+                };
+                format!("hidden!({class}, {bare})")
+            }
             _ => text,
         }
     }

@@ -5153,7 +5153,7 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
                 (frame_address.wrapping_add(1288u32) as *mut [u8; 4])
                     .write((at).to_be_bytes());
             };
-            let found_c: u32 = hidden!(reg, (found_b >> 31));
+            let found_c: u32 = hidden!(reg, found_b >> 31);
             let found: u32 = constant_37 | limb_f;
             let index_i_reload_76: u32 = u32::from_be_bytes(
                 (frame_address.wrapping_add(1292u32) as *const [u8; 4]).read(),
@@ -5459,7 +5459,7 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
             let constant_32_again_68: u32 = 8191u32;
             let elsewhere_b: u32 = elsewhere | constant_39_d;
             let places_b: u32 = constant_39_d.wrapping_add(-1i32 as u32);
-            let elsewhere_c: u32 = hidden!(reg, (elsewhere_b >> 31));
+            let elsewhere_c: u32 = hidden!(reg, elsewhere_b >> 31);
             let elsewhere_d: u32 = elsewhere_c.wrapping_add(-1i32 as u32);
             let limb_l: u32 = constant_n_d & elsewhere_d;
             let limb_m: u32 = constant_32_again_68.wrapping_sub(limb_l);
@@ -5541,7 +5541,7 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
                         .write((index_r).to_be_bytes());
                 };
                 let difference: u32 = top_k_b.wrapping_sub(divisor_e_reload_84);
-                let difference_b: u32 = hidden!(reg, (difference >> 31));
+                let difference_b: u32 = hidden!(reg, difference >> 31);
                 let index_r_reload_88: u32 = u32::from_be_bytes(
                     (frame_address.wrapping_add(1316u32) as *const [u8; 4]).read(),
                 );
@@ -5736,7 +5736,7 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
                     ) as u8) | u8::from(false),
                 )
             };
-            let borrow: u32 = hidden!(reg, (difference_g >> 31));
+            let borrow: u32 = hidden!(reg, difference_g >> 31);
             {
                 (frame_e.wrapping_add(constant_82) as *mut [u8; 4])
                     .write((difference_h).to_be_bytes());
