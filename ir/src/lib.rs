@@ -94,6 +94,8 @@ pub mod kernel;
 pub mod limits;
 pub mod meaning;
 pub mod natural;
+#[cfg(feature = "random-kernels")]
+pub mod random_kernels;
 pub mod secrecy;
 pub mod source;
 pub mod syntax;

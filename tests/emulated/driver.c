@@ -15,7 +15,7 @@ struct registers {
 extern void call_poisoned(void *function, const uint32_t arguments[8], struct registers *poison, struct registers *found);
 extern void breaks_general(void), breaks_vector(void), breaks_float(void), breaks_vector_save(void), breaks_condition(void), breaks_stack_pointer(void), breaks_small_data(void), keeps_all(void);
 
-#define SLOTS 7
+#define SLOTS 8
 #define SLOT_BYTES 4096
 #define SAVED_CONDITION 0x00fff000u /* CR2, CR3, CR4 */
 
@@ -49,11 +49,6 @@ static void place(int slot, unsigned bytes, unsigned align, const char *contents
     if (contents) memcpy(arena[slot] + start, contents, bytes);
 }
 
-/* A part of a table: the contents of another slot. */
-static void copy(int slot, unsigned at, int from) {
-    memcpy(arena[slot] + slots[slot].start + at, arena[from] + slots[from].start, slots[from].bytes);
-}
-
 static uint32_t at(int slot) {
     return (uint32_t)(uintptr_t)(arena[slot] + slots[slot].start);
 }
@@ -75,8 +70,8 @@ static const char *broken(void *function, const uint32_t *arguments) {
     return 0;
 }
 
-/* Calls a function that may write one slot and nothing else. */
-static void call(const char *name, void *function, int written, const uint32_t *arguments) {
+/* Calls a function that may write the slots of a mask and nothing else. */
+static void call_writing(const char *name, void *function, unsigned written, const uint32_t *arguments) {
     memcpy(before, arena, sizeof arena);
     const char *what = broken(function, arguments);
     calls++;
@@ -86,7 +81,7 @@ static void call(const char *name, void *function, int written, const uint32_t *
     }
     for (int slot = 0; slot < SLOTS; slot++) {
         for (unsigned i = 0; i < SLOT_BYTES; i++) {
-            int inside = slot == written && i - slots[slot].start < slots[slot].bytes;
+            int inside = (written >> slot & 1) && i - slots[slot].start < slots[slot].bytes;
             if (!inside && arena[slot][i] != before[slot][i]) {
                 failures++;
                 printf("%s writes byte %d of slot %d, which is not its result\n", name, (int)(i - slots[slot].start), slot);
@@ -94,6 +89,16 @@ static void call(const char *name, void *function, int written, const uint32_t *
             }
         }
     }
+}
+
+/* Calls a function that may write one slot and nothing else. */
+static inline void call(const char *name, void *function, int written, const uint32_t *arguments) {
+    call_writing(name, function, 1u << written, arguments);
+}
+
+/* A part of a table: the contents of another slot. */
+static inline void copy(int slot, unsigned at, int from) {
+    memcpy(arena[slot] + slots[slot].start + at, arena[from] + slots[from].start, slots[from].bytes);
 }
 
 /* The slot must hold one of two values: a residue that is zero may be written as its modulus. */

@@ -164,7 +164,8 @@ impl Builder {
                     _ => None,
                 }
             }
-            Op::Element { array, index } => {
+            // A vector of indices gives a vector: lane by lane, not the element of one number.
+            Op::Element { array, index } if matches!(self.ty(*index), Type::Bits { lanes: 1, .. }) => {
                 let index = self.constant_bits(*index)?.to_u64()?;
                 match &self.nodes[*array].op {
                     Op::Array(elements) => elements.get(usize::try_from(index).ok()?).copied(),

@@ -1,9 +1,11 @@
 //! General dataflow: kernels without naturals, node by node. Values stand in registers of many lanes where the machine has them, else lane by lane in
 //! scalars; permutes and views are collected until they must be made.
 
+mod arrays;
+mod repeated;
+
 use super::builder::{Lowering, ProgramBuilder};
 use super::held::{Files, Held, Scalar, Stored, bits_shape};
-use super::loops::Rounds;
 use super::permutes::Byte;
 use super::regions::bytes_of;
 use super::shapes::LaneOp;
@@ -141,6 +143,11 @@ impl Flow<'_, '_, '_> {
                 let scalars = self.registers_to_scalars(&ty, &registers)?;
                 self.spilled.insert(handle, scalars.clone());
                 Ok(scalars)
+            }
+            Held::Mask { lane_bits, registers } => {
+                let (_, lanes) = bits_shape(self.builder, &self.body.nodes[handle].ty.clone())?;
+                let scalars = self.registers_to_scalars(&Type::vector(lane_bits, lanes), &registers)?;
+                scalars.iter().map(|scalar| self.builder.resize_scalar(self.files, scalar, 1)).collect()
             }
             _ => Err(self.builder.missing(&format!("a {} in scalars", self.body.nodes[handle].ty))),
         }
@@ -313,14 +320,24 @@ impl Flow<'_, '_, '_> {
     }
 
     fn unary(&mut self, op: UnaryOp, a: NodeHandle) -> Lowering<Held> {
-        match (op, self.value(a)?) {
-            (UnaryOp::Not, Held::Registers(registers)) => Ok(Held::Registers(self.complement(&registers)?)),
-            (UnaryOp::Not, Held::Mask { lane_bits, registers }) => Ok(Held::Mask { lane_bits, registers: self.complement(&registers)? }),
-            (UnaryOp::Not, Held::Lanes(scalars)) => {
+        match op {
+            UnaryOp::Not => {
+                let held = self.value(a)?;
+                self.not_held(held)
+            }
+            _ => Err(self.builder.missing(&format!("{op:?}"))),
+        }
+    }
+
+    fn not_held(&mut self, held: Held) -> Lowering<Held> {
+        match held {
+            Held::Registers(registers) => Ok(Held::Registers(self.complement(&registers)?)),
+            Held::Mask { lane_bits, registers } => Ok(Held::Mask { lane_bits, registers: self.complement(&registers)? }),
+            Held::Lanes(scalars) => {
                 let results: Lowering<Vec<Scalar>> = scalars.iter().map(|scalar| self.builder.not_scalar(scalar)).collect();
                 Ok(Held::Lanes(results?))
             }
-            _ => Err(self.builder.missing(&format!("{op:?}"))),
+            _ => Err(self.builder.missing("the complement of a value in memory")),
         }
     }
 
@@ -352,12 +369,15 @@ impl Flow<'_, '_, '_> {
             if let Some(count) = count {
                 return Ok(Held::Registers(self.builder.shift_lanes(op, width, &left, count)?));
             }
-            let right = self.registers(b)?;
+            let right = if is_shift { self.lane_counts(op, width, lanes, b)? } else { self.registers(b)? };
             return Ok(if is_comparison {
                 Held::Mask { lane_bits: width, registers: self.builder.compare_lanes(op, width, &left, &right)? }
             } else {
                 Held::Registers(self.builder.binary_lanes(op, width, &left, &right)?)
             });
+        }
+        if width == 1 && !is_shift {
+            return self.binary_of_bits(op, a, b);
         }
         let left = self.scalars(a)?;
         if let Some(count) = count {
@@ -384,10 +404,65 @@ impl Flow<'_, '_, '_> {
                         if matches!(op, BinaryOp::Minimum | BinaryOp::MinimumSigned) { (left, right) } else { (right, left) };
                     self.builder.select_scalars(self.files, &less, then, otherwise)
                 }
-                _ => Err(self.builder.missing(&format!("{op:?} of numbers by a run-time operand"))),
+                _ if is_shift => self.builder.shift_scalar_by(self.files, left, op, right),
+                _ => Err(self.builder.missing(&format!("{op:?} of numbers"))),
             })
             .collect();
         Ok(Held::Lanes(results?))
+    }
+
+    /// Operations on single bits, in the forms that conditions have.
+    fn binary_of_bits(&mut self, op: BinaryOp, a: NodeHandle, b: NodeHandle) -> Lowering<Held> {
+        // As a signed number, 1 is less than 0.
+        match op {
+            BinaryOp::Subtract => self.nary(NaryOp::Xor, 1, &[a, b]),
+            BinaryOp::Multiply | BinaryOp::Minimum | BinaryOp::MaximumSigned => self.nary(NaryOp::And, 1, &[a, b]),
+            BinaryOp::Maximum | BinaryOp::MinimumSigned => self.nary(NaryOp::Or, 1, &[a, b]),
+            BinaryOp::Equal => {
+                let differ = self.nary(NaryOp::Xor, 1, &[a, b])?;
+                self.not_held(differ)
+            }
+            BinaryOp::Less | BinaryOp::LessSigned => {
+                let (low, high) = if op == BinaryOp::Less { (a, b) } else { (b, a) };
+                // low < high just where high is 1 and they differ.
+                match self.nary(NaryOp::Xor, 1, &[low, high])? {
+                    Held::Mask { lane_bits, registers } => {
+                        let high = self.mask(high, lane_bits)?;
+                        Ok(Held::Mask { lane_bits, registers: self.builder.nary_lanes(NaryOp::And, 8, &[registers, high])? })
+                    }
+                    Held::Lanes(differ) => {
+                        let high = self.scalars(high)?;
+                        let both: Lowering<Vec<Scalar>> =
+                            differ.into_iter().zip(high).map(|(a, b)| self.builder.scalar_nary(NaryOp::And, &[a, b])).collect();
+                        Ok(Held::Lanes(both?))
+                    }
+                    _ => Err(self.builder.missing(&format!("{op:?} of bits"))),
+                }
+            }
+            _ => Err(self.builder.missing(&format!("{op:?} of bits"))),
+        }
+    }
+
+    /// Counts of shifts as lanes as wide as what they shift.
+    fn lane_counts(&mut self, op: BinaryOp, width: u32, lanes: u32, counts: NodeHandle) -> Lowering<Vec<ValueId>> {
+        let (of, how_many) = bits_shape(self.builder, &self.body.nodes[counts].ty.clone())?;
+        if how_many > 1 && of == width {
+            return self.registers(counts);
+        }
+        if how_many > 1
+            && let Held::Registers(registers) = self.value(counts)?
+        {
+            let whole = self.builder.splat(of, u64::from(width))?;
+            let fitting = match of > width && op != BinaryOp::RotateLeft {
+                true => self.builder.binary_lanes(BinaryOp::Minimum, of, &registers, &vec![whole; registers.len()])?,
+                false => registers,
+            };
+            return self.builder.resize_lanes(of, width, lanes, &fitting);
+        }
+        let counts = self.scalars(counts)?;
+        let counts: Lowering<Vec<Scalar>> = counts.iter().map(|count| self.builder.shift_count(self.files, op, count, width)).collect();
+        let all: Vec<Scalar> = counts?.into_iter().cycle().take(lanes as usize).collect();
+        self.scalars_to_registers(&Type::vector(width, lanes), &all)
     }
 
     /// Products of zero-filled halves: by rows that multiply narrow lanes into wide ones.
@@ -418,22 +493,27 @@ impl Flow<'_, '_, '_> {
 
     fn select(&mut self, condition: NodeHandle, then: NodeHandle, otherwise: NodeHandle) -> Lowering<Held> {
         let (width, lanes) = bits_shape(self.builder, &self.body.nodes[then].ty.clone())?;
-        if let Held::Registers(then) = self.value(then)? {
-            let otherwise = self.registers(otherwise)?;
+        let (then_registers, otherwise_registers, lane_bits) = match self.value(then)? {
+            Held::Registers(then) => (then, self.registers(otherwise)?, width),
+            Held::Mask { lane_bits, registers } => (registers, self.mask(otherwise, lane_bits)?, lane_bits),
+            _ => (Vec::new(), Vec::new(), 0),
+        };
+        if lane_bits > 0 {
             let (_, conditions) = bits_shape(self.builder, &self.body.nodes[condition].ty.clone())?;
             let masks = if conditions == lanes && lanes > 1 {
-                self.mask(condition, width)?
+                self.mask(condition, lane_bits)?
             } else {
                 // One condition for the whole value: its mask in every register.
                 let mask = self.whole_mask(condition)?;
-                vec![mask; then.len()]
+                vec![mask; then_registers.len()]
             };
             let chosen: Lowering<Vec<ValueId>> = masks
                 .iter()
-                .zip(then.iter().zip(&otherwise))
+                .zip(then_registers.iter().zip(&otherwise_registers))
                 .map(|(mask, (then, otherwise))| self.builder.select_bits(*mask, *then, *otherwise))
                 .collect();
-            return Ok(Held::Registers(chosen?));
+            let registers = chosen?;
+            return Ok(if width == 1 { Held::Mask { lane_bits, registers } } else { Held::Registers(registers) });
         }
         let (conditions, then, otherwise) = (self.scalars(condition)?, self.scalars(then)?, self.scalars(otherwise)?);
         let results: Lowering<Vec<Scalar>> = then
@@ -574,11 +654,6 @@ impl Flow<'_, '_, '_> {
             let shifted = self.builder.shift_scalar(self.files, &number, BinaryOp::ShiftRight, lane)?;
             return Ok(Held::Lanes(vec![self.builder.resize_scalar(self.files, &shifted, 1)?]));
         }
-        if let Held::Mask { lane_bits, registers } = self.value(vector)? {
-            let scalars = self.registers_to_scalars(&Type::vector(lane_bits, lanes), &registers)?;
-            let bit = self.builder.resize_scalar(self.files, &scalars[lane as usize], 1)?;
-            return Ok(Held::Lanes(vec![bit]));
-        }
         let scalars = self.scalars(vector)?;
         let picked = scalars.get(lane as usize).cloned().ok_or_else(|| self.builder.missing("a lane past the last"))?;
         self.formed(&Type::bits(width), vec![picked])
@@ -657,201 +732,5 @@ impl Flow<'_, '_, '_> {
         }
         let scalars = self.scalars(vector)?;
         Ok(Held::Lanes(scalars[start as usize..(start + lanes) as usize].to_vec()))
-    }
-
-    // ---- arrays
-
-    fn elements(&mut self, array: NodeHandle) -> Lowering<Vec<Held>> {
-        match (self.held(array)?, self.body.nodes[array].ty.clone()) {
-            (Held::Array(elements), _) => Ok(elements.to_vec()),
-            (Held::Memory(stored), Type::Array { element, length }) => {
-                let step = bytes_of(&element).ok_or_else(|| self.builder.missing("an array of values in memory"))?;
-                (0..u64::from(length)).map(|index| self.builder.load_held(self.files, &element, &stored.at(index * step))).collect()
-            }
-            (_, ty) => Err(self.builder.missing(&format!("elements of a {ty}"))),
-        }
-    }
-
-    fn element(&mut self, node: &Node, array: NodeHandle, index: NodeHandle) -> Lowering<Held> {
-        let array_type = self.body.nodes[array].ty.clone();
-        let Type::Array { element, .. } = &array_type else { return Err(self.builder.missing(&format!("an element of a {array_type}"))) };
-        if let Some(index) = constant_of(self.body, index).and_then(Bits::to_u64) {
-            return match self.held(array)? {
-                Held::Array(elements) => {
-                    elements.get(index as usize).cloned().ok_or_else(|| self.builder.missing("an element past the last"))
-                }
-                Held::Memory(stored) => {
-                    let step = bytes_of(element).ok_or_else(|| self.builder.missing("an array of values in memory"))?;
-                    Ok(Held::Memory(stored.at(index * step)))
-                }
-                _ => Err(self.builder.missing(&format!("an element of a {array_type}"))),
-            };
-        }
-        if matches!(self.body.nodes[index].ty, Type::Bits { lanes: 2.., .. }) {
-            let elements = self.elements(array)?;
-            return self.scan_lanes(node, &elements, index);
-        }
-        let position = self.scalar(index)?;
-        let is_secret = position.words.iter().any(|word| self.builder.is_secret(*word));
-        if let Held::Memory(stored) = self.held(array)?
-            && !is_secret
-            && let Some(bytes) = bytes_of(&array_type)
-        {
-            let step = bytes_of(element).ok_or_else(|| self.builder.missing("an array of values in memory"))?;
-            return self.builder.load_indexed(self.files, element, &stored, &position, step, bytes);
-        }
-        let elements = self.elements(array)?;
-        self.scan(&elements, &position)
-    }
-
-    fn with_element(&mut self, array: NodeHandle, index: NodeHandle, value: NodeHandle) -> Lowering<Held> {
-        let mut elements = self.elements(array)?;
-        let new = self.value(value)?;
-        if let Some(index) = constant_of(self.body, index).and_then(Bits::to_u64) {
-            let place = elements.get_mut(index as usize).ok_or_else(|| self.builder.missing("an element past the last"))?;
-            *place = new;
-            return Ok(Held::Array(Rc::new(elements)));
-        }
-        let position = self.scalar(index)?;
-        for (number, element) in elements.iter_mut().enumerate() {
-            let is_this = self.builder.index_is(self.files, &position, number as u64)?;
-            *element = self.builder.select_held(self.files, &is_this, &new, element)?;
-        }
-        Ok(Held::Array(Rc::new(elements)))
-    }
-
-    /// The element at a run-time index, by selection over all of them: in constant time wherever they are.
-    fn scan(&mut self, elements: &[Held], index: &Scalar) -> Lowering<Held> {
-        self.builder.scan_elements(self.files, elements, index)
-    }
-
-    fn scan_lanes(&mut self, node: &Node, elements: &[Held], index: NodeHandle) -> Lowering<Held> {
-        let (width, lanes) = bits_shape(self.builder, &self.body.nodes[index].ty.clone())?;
-        let (to, _) = bits_shape(self.builder, &node.ty)?;
-        let Held::Registers(positions) = self.value(index)? else {
-            let positions = self.scalars(index)?;
-            let mut results = Vec::with_capacity(positions.len());
-            for position in &positions {
-                match self.scan(elements, position)? {
-                    Held::Lanes(scalars) => results.extend(scalars),
-                    _ => return Err(self.builder.missing("a lookup of vectors lane by lane")),
-                }
-            }
-            return self.formed(&node.ty, results);
-        };
-        if to != width || lanes == 1 {
-            return Err(self.builder.missing("a lookup lane by lane in a table of another width"));
-        }
-        let constants: Option<Vec<u64>> = match &self.body.nodes[self.array_of(node)].op {
-            Op::Array(list) => list.iter().map(|item| constant_of(self.body, *item).and_then(Bits::to_u64)).collect(),
-            _ => None,
-        };
-        let Some(table) = constants else { return Err(self.builder.missing("a lookup lane by lane in a table that is not constant")) };
-        Ok(Held::Registers(self.builder.scan_table(width, &table, &positions)?))
-    }
-
-    fn array_of(&self, node: &Node) -> NodeHandle {
-        node.op.operands()[0]
-    }
-
-    // ---- loops
-
-    fn counted_loop(&mut self, count: NodeHandle, carried: &[NodeHandle], captured: &[NodeHandle], body: &Body) -> Lowering<Vec<Held>> {
-        let initial: Lowering<Vec<Held>> = carried.iter().map(|item| self.loaded(*item)).collect();
-        let initial = initial?;
-        let captured: Lowering<Vec<Held>> = captured.iter().map(|item| self.held(*item)).collect();
-        let captured = captured?;
-        let (counter_bits, _) = bits_shape(self.builder, &self.body.nodes[count].ty.clone())?;
-        let rounds = match constant_of(self.body, count).and_then(Bits::to_u64) {
-            Some(0) => return Ok(initial),
-            Some(rounds) => Rounds::Constant(rounds),
-            None => Rounds::Value(self.public_integer(count)?),
-        };
-        let start = Held::Lanes(vec![self.builder.scalar_constant(self.files, &Bits::zero(counter_bits))?]);
-        let uses_counter = body.nodes.iter().any(|(_, node)| node.op == Op::Input(0));
-        let held: Vec<Held> = uses_counter.then_some(start.clone()).into_iter().chain(initial.iter().cloned()).collect();
-        let values: Vec<ValueId> = held.iter().flat_map(Held::values).collect();
-        let has_inner = body.nodes.iter().any(|(_, node)| matches!(node.op, Op::Loop { .. } | Op::Map { .. }));
-        let files = self.files;
-        let shapes = held.clone();
-        let after = self.builder.counted_loop(rounds, has_inner, &values, |builder, current| {
-            let mut current = current.iter().copied();
-            let mut inputs: Vec<Held> = shapes.iter().map(|shape| shape.with_values(&mut current)).collect();
-            let counter = inputs[0].clone();
-            if !uses_counter {
-                inputs.insert(0, start.clone());
-            }
-            inputs.extend(captured.iter().cloned());
-            let outputs = lower_body(builder, files, body, inputs)?;
-            let mut next: Vec<Held> = Vec::new();
-            if uses_counter && let Held::Lanes(scalars) = &counter {
-                let one = builder.scalar_constant(files, &Bits::from_u64(counter_bits, 1))?;
-                next.push(Held::Lanes(vec![builder.scalar_nary(NaryOp::Add, &[scalars[0].clone(), one])?]));
-            }
-            for (output, (port, _)) in outputs.into_iter().zip(&body.outputs) {
-                next.push(builder.without_memory(files, &port.ty, output)?);
-            }
-            Ok(next.iter().flat_map(Held::values).collect())
-        })?;
-        let mut after = after.into_iter();
-        let results: Vec<Held> = held.iter().map(|shape| shape.with_values(&mut after)).collect();
-        Ok(results[usize::from(uses_counter)..].to_vec())
-    }
-
-    /// A value without any part in memory.
-    fn loaded(&mut self, handle: NodeHandle) -> Lowering<Held> {
-        let held = self.held(handle)?;
-        let ty = self.body.nodes[handle].ty.clone();
-        self.builder.without_memory(self.files, &ty, held)
-    }
-
-    fn public_integer(&mut self, handle: NodeHandle) -> Lowering<ValueId> {
-        let scalar = self.scalar(handle)?;
-        self.builder.to_integer(self.files, &scalar)
-    }
-
-    fn map(&mut self, slices: &[NodeHandle], written: &[u32], captured: &[NodeHandle], body: &Body) -> Lowering<Vec<Held>> {
-        let places: Lowering<Vec<Stored>> = slices
-            .iter()
-            .map(|slice| match self.held(*slice)? {
-                Held::Memory(stored) => Ok(stored),
-                _ => Err(self.builder.missing("a map over a slice that is not in memory")),
-            })
-            .collect();
-        let places = places?;
-        let captured: Lowering<Vec<Held>> = captured.iter().map(|item| self.held(*item)).collect();
-        let captured = captured?;
-        let mut steps = Vec::new();
-        for slice in slices {
-            let bytes = match &self.body.nodes[*slice].ty {
-                Type::Slice { element } => bytes_of(element),
-                _ => None,
-            };
-            steps.push(bytes.ok_or_else(|| self.builder.missing("a map over elements in memory"))?);
-        }
-        let leader = places.first().map(|stored| stored.region).ok_or_else(|| self.builder.missing("a map over no slice"))?;
-        let count = self.builder.slice_count(leader).ok_or_else(|| self.builder.missing("the number of elements of a slice"))?;
-        let pointers: Lowering<Vec<ValueId>> =
-            places.iter().map(|stored| super::addresses::region_address(self.builder, stored.region)).collect();
-        let files = self.files;
-        let has_inner = body.nodes.iter().any(|(_, node)| matches!(node.op, Op::Loop { .. } | Op::Map { .. }));
-        self.builder.counted_loop(Rounds::Value(count), has_inner, &pointers?, |builder, current| {
-            let element = |index: usize| Stored {
-                base: Some(current[index]),
-                window: Some((0, u64::MAX)),
-                align_bytes: places[index].at(steps[index]).align_bytes,
-                ..places[index].clone()
-            };
-            let inputs = (0..places.len()).map(|index| Held::Memory(element(index))).chain(captured.iter().cloned()).collect();
-            let outputs = lower_body(builder, files, body, inputs)?;
-            let ready: Lowering<Vec<Held>> =
-                outputs.into_iter().zip(&body.outputs).map(|(output, (port, _))| builder.without_memory(files, &port.ty, output)).collect();
-            for ((slice, output), (port, _)) in written.iter().zip(ready?).zip(&body.outputs) {
-                builder.store_held(files, &port.ty, &output, &element(*slice as usize))?;
-            }
-            current.iter().zip(&steps).map(|(pointer, step)| builder.advance(*pointer, *step)).collect()
-        })?;
-        // What a map writes stands in memory already.
-        Ok(written.iter().map(|slice| Held::Memory(places[*slice as usize].clone())).collect())
     }
 }

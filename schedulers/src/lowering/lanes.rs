@@ -4,6 +4,7 @@ use super::builder::{Lowering, ProgramBuilder};
 use super::permutes::Byte;
 use super::shapes::LaneOp;
 use crate::program::ValueId;
+use kgen_ir::bits::Bits;
 use kgen_ir::body::{BinaryOp, NaryOp};
 use kgen_ir::types::ByteOrder;
 
@@ -149,10 +150,11 @@ impl ProgramBuilder<'_> {
             BinaryOp::Multiply => self.multiply_by_parts(width, a, b),
             BinaryOp::Minimum | BinaryOp::Maximum | BinaryOp::MinimumSigned | BinaryOp::MaximumSigned => {
                 let signed = matches!(op, BinaryOp::MinimumSigned | BinaryOp::MaximumSigned);
-                let less = self.lane_row(if signed { LaneOp::LessSigned } else { LaneOp::Less }, width, &[a, b])?;
+                let less = self.less(width, a, b, signed)?;
                 let (low, high) = if matches!(op, BinaryOp::Minimum | BinaryOp::MinimumSigned) { (a, b) } else { (b, a) };
                 self.select_bits(less, low, high)
             }
+            BinaryOp::RotateLeft if !self.has_lane_row(file, LaneOp::ShiftLeft, width) => self.shift_by_digits(op, width, a, b),
             BinaryOp::RotateLeft => {
                 let bits = self.splat(width, u64::from(width))?;
                 let rest = self.lane_row(LaneOp::Subtract, width, &[bits, b])?;
@@ -172,6 +174,11 @@ impl ProgramBuilder<'_> {
         if let Some((row, ..)) = zero_sum.iter().find(|(_, limb, products)| *limb == width && *products == 1) {
             let zero = self.splat(8, 0)?;
             return self.multiply_accumulate(row, zero, a, b);
+        }
+        if width <= 32 && self.has_lane_row(file, LaneOp::MultiplyEven, width) && self.has_lane_row(file, LaneOp::MultiplyOdd, width) {
+            let lanes = self.lane_register_bytes() * 8 / width;
+            let products = self.multiply_wide(width, lanes, &[a], &[b])?;
+            return Ok(self.resize_lanes(2 * width, width, lanes, &products)?[0]);
         }
         let low_op = if self.machine().byte_order == ByteOrder::Big { LaneOp::MultiplyOdd } else { LaneOp::MultiplyEven };
         let low = self.lane_row(low_op, half, &[a, b])?;
@@ -217,15 +224,73 @@ impl ProgramBuilder<'_> {
             BinaryOp::ShiftRight => LaneOp::ShiftRight,
             _ => LaneOp::ShiftRightSigned,
         };
+        let has_row = self.has_lane_row(self.file_of(a), row, width);
         if op == BinaryOp::ShiftRightSigned {
             let most = self.splat(width, u64::from(width) - 1)?;
             let count = self.binary_register(BinaryOp::Minimum, width, b, most)?;
-            return self.lane_row(row, width, &[a, count]);
+            return if has_row { self.lane_row(row, width, &[a, count]) } else { self.shift_by_digits(op, width, a, count) };
         }
-        let shifted = self.lane_row(row, width, &[a, b])?;
+        let shifted = if has_row { self.lane_row(row, width, &[a, b])? } else { self.shift_by_digits(op, width, a, b)? };
         let limit = self.splat(width, u64::from(width))?;
-        let inside = self.lane_row(LaneOp::Less, width, &[b, limit])?;
+        let inside = self.less(width, b, limit, false)?;
         self.lane_row(LaneOp::And, 8, &[shifted, inside])
+    }
+
+    /// Lanes shifted by the low digits of counts in lanes, below the width: for each digit a shift by a constant, taken where the digit is 1.
+    fn shift_by_digits(&mut self, op: BinaryOp, width: u32, a: ValueId, counts: ValueId) -> Lowering<ValueId> {
+        let mut shifted = a;
+        for digit in 0..width.ilog2() {
+            let one = self.splat(width, 1 << digit)?;
+            let chosen = self.lane_row(LaneOp::And, 8, &[counts, one])?;
+            let taken = self.compare_lanes(BinaryOp::Equal, width, &[chosen], &[one])?[0];
+            let moved = self.shift_by_constant(op, width, shifted, 1 << digit)?;
+            shifted = self.select_bits(taken, moved, shifted)?;
+        }
+        Ok(shifted)
+    }
+
+    /// All ones where a < b: by a row, else part by part, the more significant ones deciding.
+    fn less(&mut self, width: u32, a: ValueId, b: ValueId, signed: bool) -> Lowering<ValueId> {
+        let row = if signed { LaneOp::LessSigned } else { LaneOp::Less };
+        if width <= 64 && self.has_lane_row(self.file_of(a), row, width) {
+            return self.lane_row(row, width, &[a, b]);
+        }
+        let (mut a, mut b) = (a, b);
+        if signed {
+            // With both signs inverted, signed order is unsigned order.
+            let sign = self.sign_lanes(width, 0)?;
+            a = self.lane_row(LaneOp::Xor, 8, &[a, sign])?;
+            b = self.lane_row(LaneOp::Xor, 8, &[b, sign])?;
+        }
+        let part = self.part_width(width, &[LaneOp::Less, LaneOp::Equal])?;
+        let mut less = self.lane_row(LaneOp::Less, part, &[a, b])?;
+        let mut equal = self.lane_row(LaneOp::Equal, part, &[a, b])?;
+        let mut distance = part / 8;
+        while distance < width / 8 {
+            let below = self.shift_bytes(width, less, BinaryOp::ShiftLeft, distance)?;
+            let decided = self.lane_row(LaneOp::And, 8, &[equal, below])?;
+            less = self.lane_row(LaneOp::Or, 8, &[less, decided])?;
+            let rest = self.shift_bytes(width, equal, BinaryOp::ShiftLeft, distance)?;
+            equal = self.lane_row(LaneOp::And, 8, &[equal, rest])?;
+            distance *= 2;
+        }
+        // The most significant part has looked at all of them.
+        let (size, lane, part, order) = (self.lane_register_bytes(), width / 8, part / 8, self.machine().byte_order);
+        let top = if order == ByteOrder::Big { 0 } else { lane - part };
+        let wanted: Vec<Byte> = (0..size).map(|place| Byte::Of { source: 0, byte: place / lane * lane + top + place % part }).collect();
+        self.permute(&[less], &wanted)
+    }
+
+    /// Only the sign bit of every lane, moved down by so many places.
+    fn sign_lanes(&mut self, width: u32, down: u32) -> Lowering<ValueId> {
+        let mut lane = Bits::zero(width);
+        lane.insert(width - 1 - down, &Bits::from_u64(1, 1));
+        let mut bytes = lane.to_bytes();
+        if self.machine().byte_order == ByteOrder::Big {
+            bytes.reverse();
+        }
+        let all: Vec<u8> = bytes.into_iter().cycle().take(self.lane_register_bytes() as usize).collect();
+        self.constant(&all)
     }
 
     /// Shifts and rotations of all lanes by one constant, with the language's rule for counts of the width or more.
@@ -258,7 +323,11 @@ impl ProgramBuilder<'_> {
             return self.lane_row(row, width, &[a, count]);
         }
         if op == BinaryOp::ShiftRightSigned {
-            return Err(self.missing(&format!("signed shift of {width}-bit lanes")));
+            // With s the sign bit moved down as well, (x ^ s) − s spreads the sign of the zero-filled x.
+            let sign = self.sign_lanes(width, count)?;
+            let down = self.shift_by_constant(BinaryOp::ShiftRight, width, a, count)?;
+            let flipped = self.lane_row(LaneOp::Xor, 8, &[down, sign])?;
+            return self.binary_register(BinaryOp::Subtract, width, flipped, sign);
         }
         if count.is_multiple_of(8) {
             return self.shift_bytes(width, a, op, count / 8);
@@ -293,15 +362,14 @@ impl ProgramBuilder<'_> {
     /// # Errors
     /// The machine cannot do it.
     pub fn compare_lanes(&mut self, op: BinaryOp, width: u32, a: &[ValueId], b: &[ValueId]) -> Lowering<Vec<ValueId>> {
-        let row = match op {
-            BinaryOp::Equal => LaneOp::Equal,
-            BinaryOp::Less => LaneOp::Less,
-            _ => LaneOp::LessSigned,
-        };
+        let row = LaneOp::Equal;
         a.iter()
             .zip(b)
             .map(|(a, b)| {
-                if op != BinaryOp::Equal || self.has_lane_row(self.file_of(*a), row, width) {
+                if op != BinaryOp::Equal {
+                    return self.less(width, *a, *b, op == BinaryOp::LessSigned);
+                }
+                if self.has_lane_row(self.file_of(*a), row, width) {
                     return self.lane_row(row, width, &[*a, *b]);
                 }
                 // All parts must be equal: and-ed over all rotations of a lane's parts.

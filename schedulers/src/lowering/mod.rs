@@ -6,7 +6,7 @@
 //! [`numbers`] bytes and words in memory as integers.
 //!
 //! Kernels on naturals go through [`naturals`]. All others go through [`dataflow`], node by node: [`held`] says how values stand in registers, [`interface`]
-//! how parameters arrive, [`regions`] moves values to and from memory, [`lanes`] and [`scalars`] calculate, [`lookups`] reads tables, [`superword`] makes
+//! how parameters arrive, [`regions`] moves values to and from memory, [`lanes`] and [`scalars`] calculate ([`scalar_shifts`] too), [`lookups`] reads tables, [`superword`] makes
 //! vectors of like lanes.
 
 pub mod addresses;
@@ -25,6 +25,7 @@ mod own_address;
 pub mod permutes;
 mod probes;
 pub mod regions;
+pub mod scalar_shifts;
 pub mod scalars;
 pub mod selection;
 pub mod shapes;

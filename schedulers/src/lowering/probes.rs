@@ -9,11 +9,18 @@ use kgen_ir::evaluate::{Outcome, evaluate};
 use kgen_ir::natural::MontgomeryRadix;
 use kgen_ir::types::Type;
 
-/// How many probes there are.
-pub const COUNT: u32 = 24;
+/// Probes of mixed numbers, before the pairs of edges.
+const MIXED: u32 = 24;
+
+/// Numbers of a lane at which operations differ that agree nearly everywhere: zero, one, the greatest, and the numbers around the sign.
+const EDGES: usize = 6;
+
+/// How many probes there are. The last ones are every pair of edges: a result of one bit agrees by chance on half of all mixed probes, so that no number of them
+/// tells signed order from unsigned order, or order from inequality, in every width.
+pub const COUNT: u32 = MIXED + (EDGES * EDGES) as u32;
 
 /// Constants of instructions, by probe: small ones often, since they must lie in the ranges of shift counts and offsets.
-const IMMEDIATES: [i64; COUNT as usize] =
+const IMMEDIATES: [i64; MIXED as usize] =
     [3, 1, 0, 7, 15, 5, 2, 12, 100, 255, 1000, -1, -5, 32767, -32768, 4096, 16, 31, 24, 8, 9, 14, 0x7ff0, 0xfffc];
 
 /// The results of a meaning, parallel to its outputs.
@@ -27,9 +34,13 @@ pub fn mix(probe: u32, input: u32, word: u32) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The content of a register for shape input `input`: random at first, then edges: zeros, ones, one value in every byte, sparse bits, equal in part.
+/// The content of a register for shape input `input`: random at first, then zeros, ones, one value in every byte, sparse bits, equal in part;
+/// at last pairs of edges.
 pub fn register(probe: u32, input: u32, ty: &Type) -> Value {
     let width = ty.total_bits().unwrap_or(0);
+    if probe >= MIXED {
+        return Value::from(edge(probe - MIXED, input, ty));
+    }
     let random = |input: u32| Bits::from_words(width, (0..width.div_ceil(64)).map(|word| mix(probe, input, word)));
     let class = if probe < 8 { 0 } else { mix(probe, input, u32::MAX) % 6 };
     let bits = match class {
@@ -48,13 +59,33 @@ pub fn register(probe: u32, input: u32, ty: &Type) -> Value {
     Value::from(bits)
 }
 
+/// An edge in every lane, so that the probes hold each pair of edges for inputs 0 and 1; other inputs take any.
+fn edge(pair: u32, input: u32, ty: &Type) -> Bits {
+    let Type::Bits { width, lanes } = *ty else { return Bits::zero(0) };
+    let without = |bits: &Bits| Bits::ones(width).and_not(bits);
+    let mut top = Bits::zero(width);
+    top.insert(width - 1, &Bits::from_u64(1, 1));
+    let edges: [Bits; EDGES] =
+        [Bits::zero(width), Bits::from_u64(width, 1), Bits::ones(width), top.clone(), without(&top), without(&Bits::from_u64(width, 1))];
+    let number = match input {
+        0 => pair as usize / EDGES,
+        1 => pair as usize % EDGES,
+        _ => mix(pair, input, 0) as usize % EDGES,
+    };
+    let mut all = Bits::zero(width * lanes);
+    for lane in 0..lanes {
+        all.insert(lane * width, &edges[number]);
+    }
+    all
+}
+
 fn splat_byte(width: u32, byte: u8) -> Bits {
     Bits::from_words(width, std::iter::repeat_n(u64::from_ne_bytes([byte; 8]), width.div_ceil(64) as usize))
 }
 
 /// The constant for shape input `input`.
 pub fn immediate(probe: u32, input: u32) -> i64 {
-    IMMEDIATES[((probe + input * 5) % COUNT) as usize]
+    IMMEDIATES[((probe + input * 5) % MIXED) as usize]
 }
 
 /// A number in two's complement, cut to the type.

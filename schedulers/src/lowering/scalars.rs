@@ -10,7 +10,7 @@ use kgen_ir::body::{BinaryOp, NaryOp, Op};
 use kgen_ir::types::Type;
 
 impl ProgramBuilder<'_> {
-    fn word_bits(&self, scalar: &Scalar) -> u32 {
+    pub(super) fn word_bits(&self, scalar: &Scalar) -> u32 {
         self.machine()[self.file_of(scalar.words[0])].width_bits
     }
 
@@ -92,12 +92,18 @@ impl ProgramBuilder<'_> {
             return Ok(scalar);
         }
         let top = scalar.words.len() - 1;
+        if word_bits > 64 {
+            // No row holds so long a constant: the bits are shifted out.
+            let up = self.shift_word(BinaryOp::ShiftLeft, scalar.words[top], word_bits - used)?;
+            scalar.words[top] = self.shift_word(BinaryOp::ShiftRight, up, word_bits - used)?;
+            return Ok(scalar);
+        }
         scalar.words[top] = self.with_constant(LaneOp::And, scalar.words[top], ((1u64 << used) - 1) as i64)?;
         Ok(scalar)
     }
 
     /// The number after an operation that may have set bits past its width.
-    fn normal(&mut self, scalar: Scalar) -> Lowering<Scalar> {
+    pub(super) fn normal(&mut self, scalar: Scalar) -> Lowering<Scalar> {
         let all = self.word_bits(&scalar) * scalar.words.len() as u32;
         self.cut(scalar, all)
     }
@@ -249,108 +255,6 @@ impl ProgramBuilder<'_> {
         let word_bits = self.word_bits(a);
         let words: Lowering<Vec<ValueId>> = a.words.iter().map(|word| self.lane_row(LaneOp::Not, word_bits, &[*word])).collect();
         self.normal(Scalar { width: a.width, words: words? })
-    }
-
-    /// One word shifted or rotated by a constant below its width.
-    fn shift_word(&mut self, op: BinaryOp, word: ValueId, count: u32) -> Lowering<ValueId> {
-        let file = self.file_of(word);
-        let machine = self.machine();
-        let width = machine[file].width_bits;
-        if count == 0 {
-            return Ok(word);
-        }
-        let lane_op = match op {
-            BinaryOp::ShiftLeft => LaneOp::ShiftLeft,
-            BinaryOp::ShiftRight => LaneOp::ShiftRight,
-            BinaryOp::ShiftRightSigned => LaneOp::ShiftRightSigned,
-            _ => LaneOp::RotateLeft,
-        };
-        let shape = shapes::immediate_shape(machine, file, lane_op);
-        if self.takes_constant(&shape, 1, i64::from(count)) {
-            return self.emit_single(&shape, &[Input::Value(word), Input::Constant(i64::from(count))]);
-        }
-        let register = shapes::lane_shape(machine, file, lane_op, width);
-        if self.selector.row_for(&register).is_some() {
-            let count = self.integer_in(file, i64::from(count))?;
-            return self.lane_row(lane_op, width, &[word, count]);
-        }
-        if lane_op == LaneOp::RotateLeft {
-            let left = self.shift_word(BinaryOp::ShiftLeft, word, count)?;
-            let right = self.shift_word(BinaryOp::ShiftRight, word, width - count)?;
-            return self.lane_row(LaneOp::Or, width, &[left, right]);
-        }
-        Err(self.missing(&shape.title))
-    }
-
-    /// Shifts and rotations by a constant, with the language's rule for counts of the width or more.
-    ///
-    /// # Errors
-    /// The machine has no such rows.
-    pub fn shift_scalar(&mut self, files: &Files, a: &Scalar, op: BinaryOp, count: u32) -> Lowering<Scalar> {
-        let (width, word_bits) = (a.width, self.word_bits(a));
-        let file = self.file_of(a.words[0]);
-        match op {
-            BinaryOp::RotateLeft => {
-                let count = count % width;
-                if count == 0 {
-                    return Ok(a.clone());
-                }
-                if width == word_bits {
-                    return Ok(Scalar { width, words: vec![self.shift_word(op, a.words[0], count)?] });
-                }
-                let left = self.shift_scalar(files, a, BinaryOp::ShiftLeft, count)?;
-                let right = self.shift_scalar(files, a, BinaryOp::ShiftRight, width - count)?;
-                return self.scalar_nary(NaryOp::Or, &[left, right]);
-            }
-            BinaryOp::ShiftRightSigned => {
-                let count = count.min(width - 1);
-                let direct = shapes::immediate_shape(self.machine(), file, LaneOp::ShiftRightSigned);
-                if a.words.len() > 1 || !self.takes_constant(&direct, 1, i64::from(word_bits - 1)) {
-                    // With s the sign bit moved down as well, (x ^ s) − s spreads the sign of the zero-filled x.
-                    let mut sign = Bits::zero(width);
-                    sign.insert(width - 1 - count, &Bits::from_u64(1, 1));
-                    let sign = self.scalar_constant(files, &sign)?;
-                    let down = self.shift_scalar(files, a, BinaryOp::ShiftRight, count)?;
-                    let flipped = self.scalar_nary(NaryOp::Xor, &[down, sign.clone()])?;
-                    return self.subtract_scalars(files, &flipped, &sign);
-                }
-                // The sign is brought to the top of the word and back.
-                let unused = word_bits - width;
-                let up = self.shift_word(BinaryOp::ShiftLeft, a.words[0], unused)?;
-                let down = self.shift_word(op, up, unused + count)?;
-                return self.normal(Scalar { width, words: vec![down] });
-            }
-            _ => {}
-        }
-        if count >= width {
-            let zero = self.integer_in(file, 0)?;
-            return Ok(Scalar { width, words: vec![zero; a.words.len()] });
-        }
-        let (skip, rest) = ((count / word_bits) as usize, count % word_bits);
-        let length = a.words.len();
-        let mut words = Vec::with_capacity(length);
-        for index in 0..length {
-            let (main, other) = if op == BinaryOp::ShiftLeft {
-                (index.checked_sub(skip), index.checked_sub(skip + 1))
-            } else {
-                (Some(index + skip).filter(|main| *main < length), Some(index + skip + 1).filter(|other| *other < length))
-            };
-            let opposite = if op == BinaryOp::ShiftLeft { BinaryOp::ShiftRight } else { BinaryOp::ShiftLeft };
-            let mut parts = Vec::new();
-            if let Some(main) = main {
-                parts.push(self.shift_word(op, a.words[main], rest)?);
-            }
-            if let Some(other) = other.filter(|_| rest != 0) {
-                parts.push(self.shift_word(opposite, a.words[other], word_bits - rest)?);
-            }
-            words.push(match parts[..] {
-                [] => self.integer_in(file, 0)?,
-                [part] => part,
-                _ => self.lane_row(LaneOp::Or, word_bits, &parts)?,
-            });
-        }
-        let shifted = Scalar { width, words };
-        if op == BinaryOp::ShiftLeft { self.normal(shifted) } else { Ok(shifted) }
     }
 
     /// A number of one bit: a = b, a < b.

@@ -174,9 +174,9 @@ impl<'m> Selector<'m> {
         if let Some(found) = self.matches.borrow().get(&key) {
             return found.clone();
         }
-        let wanted = self.evaluate_shape(shape);
+        let mut wanted = Wanted { shape, results: Vec::new() };
         let mut found: Vec<RowMatch> =
-            self.rows_of_kind(RowKind::Compute).filter_map(|(id, row)| self.match_row(shape, &wanted, id, row)).collect();
+            self.rows_of_kind(RowKind::Compute).filter_map(|(id, row)| self.match_row(&mut wanted, id, row)).collect();
         found.sort_by_key(|candidate| {
             let row = &self.machine[candidate.row];
             let extra = candidate.operands.iter().filter(|source| **source == Source::Discarded).count();
@@ -188,26 +188,8 @@ impl<'m> Selector<'m> {
         found
     }
 
-    fn evaluate_shape(&self, shape: &Shape) -> Vec<Option<Results>> {
-        (0..probes::COUNT)
-            .map(|probe| {
-                let inputs: Vec<_> = shape
-                    .body
-                    .inputs
-                    .iter()
-                    .zip(&shape.inputs)
-                    .enumerate()
-                    .map(|(number, (port, kind))| match kind {
-                        ShapeInput::Register(_) => probes::register(probe, number as u32, &port.ty),
-                        ShapeInput::Immediate => probes::integer(&port.ty, probes::immediate(probe, number as u32)),
-                    })
-                    .collect();
-                probes::run(&shape.body, &inputs)
-            })
-            .collect()
-    }
-
-    fn match_row(&self, shape: &Shape, wanted: &[Option<Results>], id: RowId, row: &Row) -> Option<RowMatch> {
+    fn match_row(&self, wanted: &mut Wanted<'_>, id: RowId, row: &Row) -> Option<RowMatch> {
+        let shape = wanted.shape;
         let ports = RowPorts::of(row);
         if row.operands.iter().any(|operand| operand.tuple != 1) {
             return None;
@@ -217,7 +199,7 @@ impl<'m> Selector<'m> {
             return None;
         }
         for assignment in self.assignments(shape, row, &ports) {
-            if let Some(outputs) = self.compare(shape, wanted, id, row, &ports, &output_files, &assignment) {
+            if let Some(outputs) = self.compare(wanted, id, row, &ports, &output_files, &assignment) {
                 let mut operands = vec![Source::Discarded; row.operands.len()];
                 for (number, binding) in ports.read.iter().zip(&assignment) {
                     operands[*number] = match binding {
@@ -272,17 +254,16 @@ impl<'m> Selector<'m> {
         found
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn compare(
         &self,
-        shape: &Shape,
-        wanted: &[Option<Results>],
+        wanted: &mut Wanted<'_>,
         id: RowId,
         row: &Row,
         ports: &RowPorts,
         output_files: &[Option<FileId>],
         assignment: &[Binding],
     ) -> Option<Vec<usize>> {
+        let shape = wanted.shape;
         // Candidate places of each output; probes strike out those that differ.
         let mut places: Vec<Vec<usize>> = shape
             .outputs
@@ -292,15 +273,15 @@ impl<'m> Selector<'m> {
         let mut evaluations = self.evaluations.borrow_mut();
         let mut compared = 0;
         let known = evaluations.entry((id, assignment.to_vec(), shape.inputs.clone())).or_default();
-        for (probe, wanted) in wanted.iter().enumerate() {
+        for probe in 0..probes::COUNT as usize {
             let fits = immediates_fit(row, ports, assignment, probe as u32);
             if known.len() == probe {
                 known.push(if fits { self.evaluate_row(row, ports, assignment, probe as u32) } else { None });
             }
-            let Some(wanted) = wanted else { continue };
             if !fits {
                 continue;
             }
+            let Some(wanted) = wanted.results(probe) else { continue };
             let got = known[probe].as_ref()?;
             compared += 1;
             for (output, candidates) in places.iter_mut().enumerate() {
@@ -332,6 +313,29 @@ impl<'m> Selector<'m> {
             })
             .collect();
         probes::run(&row.meaning, &inputs)
+    }
+}
+
+/// The results of a shape on the probes, computed as far as rows are compared with them: most rows differ on the first.
+struct Wanted<'s> {
+    shape: &'s Shape,
+    results: Vec<Option<Results>>,
+}
+
+impl Wanted<'_> {
+    fn results(&mut self, probe: usize) -> Option<&Results> {
+        while self.results.len() <= probe {
+            let next = self.results.len() as u32;
+            let ports = self.shape.body.inputs.iter().zip(&self.shape.inputs).enumerate();
+            let inputs: Vec<_> = ports
+                .map(|(number, (port, kind))| match kind {
+                    ShapeInput::Register(_) => probes::register(next, number as u32, &port.ty),
+                    ShapeInput::Immediate => probes::integer(&port.ty, probes::immediate(next, number as u32)),
+                })
+                .collect();
+            self.results.push(probes::run(&self.shape.body, &inputs));
+        }
+        self.results[probe].as_ref()
     }
 }
 
