@@ -491,7 +491,11 @@ impl<'m> ProgramBuilder<'m> {
                 }
                 Source::Constant(value) => Operand::Immediate(*value),
                 Source::Zero => Operand::Zero,
-                Source::Discarded => Operand::Unused,
+                // What is written and not asked for still takes its register: as a value that nothing reads, so that nothing else is kept there meanwhile.
+                Source::Discarded => match register_file(&operand.kind).filter(|file| operand.written && !self.machine()[*file].sticky) {
+                    Some(file) => Operand::Value(self.new_value(file, secret)),
+                    None => Operand::Unused,
+                },
             });
         }
         let start = values.map(|value| self.ready[value.0 as usize]).max().unwrap_or(0);
