@@ -165,7 +165,7 @@ impl ProgramBuilder<'_> {
                 let mut chosen = self.splat(width, table.first().copied().unwrap_or(0))?;
                 for (number, entry) in table.iter().enumerate().skip(1) {
                     let here = self.splat(width, number as u64)?;
-                    let is_this = self.lane_row(LaneOp::Equal, width, &[*position, here])?;
+                    let is_this = self.compare_lanes(BinaryOp::Equal, width, &[*position], &[here])?[0];
                     let entry = self.splat(width, *entry)?;
                     chosen = self.select_bits(is_this, entry, chosen)?;
                 }
