@@ -1153,7 +1153,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "lhzx 25,4,16",                          // limb = modulus, constant_h
             "addi 16,16,2",                          // index_c = constant_h
             "add 24,25,24",                          // limb_b = limb, constant_i
-            "andi. 25,24,8191",                      // limb_c = limb_b
+            "andi. 25,24,8191",                      // limb_c, unused = limb_b
             "srwi 24,24,13",                         // carry = limb_b
             "stwx 25,11,6",                          // limb_c, modulus_limbs_48, constant_j
             "addi 6,6,4",                            // to = constant_j
@@ -1171,7 +1171,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "srwi 6,6,1",                            // inverse = constant_q
             "addi 5,5,1",                            // index_d = constant_p
             "stw 5,1300(1)",                         // index_d, stack
-            "andi. 5,16,1",                          // bit = constant_n_b
+            "andi. 5,16,1",                          // bit, unused_b = constant_n_b
             "subf 20,5,18",                          // bit_b = bit, constant
             "slwi 5,5,12",                           // inverse_b = bit
             "and 20,4,20",                           // bit_c = lowest, bit_b
@@ -1203,7 +1203,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "vmsumuhm 2,2,1,0",                      // lowest_d = lowest_c, factor_b, constant_t
             "stvx 2,0,9",                            // lowest_d, frame_e
             "lwz 6,0(9)",                            // digit = frame_e
-            "andi. 6,6,8191",                        // digit_b = digit
+            "andi. 6,6,8191",                        // digit_b, unused_c = digit
             "stw 6,0(10)",                           // digit_b, frame_f
             "lwz 16,1348(1)",                        // inverse_limbs_48_reload_105 = stack
             "stwx 6,16,5",                           // digit_b, inverse_limbs_48_reload_105, constant_x
@@ -1229,7 +1229,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "lwzx 20,9,6",                           // product = frame_e, constant_27
             "add 17,17,20",                          // sum = limb_d, product
             "add 16,17,16",                          // sum_b = sum, constant_28
-            "andi. 17,16,8191",                      // digit_c = sum_b
+            "andi. 17,16,8191",                      // digit_c, unused_d = sum_b
             "srwi 16,16,13",                         // carry_b = sum_b
             "stwx 17,14,6",                          // digit_c, running_12, constant_27
             "addi 6,6,4",                            // index_g = constant_27
@@ -1313,7 +1313,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "16:",
             "lwzx 0,9,6",                            // product_b = frame_e, constant_50
             "add 0,0,3",                             // product_c = product_b, constant_51
-            "andi. 11,0,8191",                       // digit_d = product_c
+            "andi. 11,0,8191",                       // digit_d, unused_e = product_c
             "srwi 3,0,13",                           // carry_c = product_c
             "stwx 11,15,6",                          // digit_d, normal_128, constant_50
             "addi 6,6,4",                            // index_m = constant_50
@@ -1329,7 +1329,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "17:",
             "mtctr 19",                              // counter_40 = constant_g
             "mr 16,18",                              // constant_copy_25 = constant
-            "andi. 20,0,1",                          // moves = constant_39_b
+            "andi. 20,0,1",                          // moves, unused_f = constant_39_b
             "subf 20,20,18",                         // moves_b = moves, constant
             "stw 16,1440(1)",                        // constant_copy_25, stack
             "li 16,284",                             // constant_54_again_81
@@ -1445,7 +1445,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "add 11,11,16",                          // sum_c = constant_32_b, product_d
             "add 6,11,6",                            // sum_d = sum_c, constant_77
             "mr 11,17",                              // limb_n_copy_61 = limb_n
-            "andi. 16,6,8191",                       // digit_e = sum_d
+            "andi. 16,6,8191",                       // digit_e, unused_g = sum_d
             "srwi 6,6,13",                           // carry_d = sum_d
             "stwx 16,12,4",                          // digit_e, running_16, constant_76
             "addi 4,4,4",                            // index_t = constant_76
@@ -1471,7 +1471,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "stwx 0,12,6",                           // limb_p, running_16, constant_82
             "subf 0,11,0",                           // difference_f = limb_q, limb_p
             "subf 0,3,0",                            // difference_g = constant_83, difference_f
-            "andi. 7,0,8191",                        // difference_h = difference_g
+            "andi. 7,0,8191",                        // difference_h, unused_h = difference_g
             "srwi 3,0,31",                           // borrow = difference_g
             "stwx 7,9,6",                            // difference_h, frame_e, constant_82
             "addi 6,6,4",                            // index_v = constant_82
@@ -1496,7 +1496,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "27:",
             "mtctr 19",                              // counter_68 = constant_g
             "mr 7,18",                               // constant_copy_42 = constant
-            "andi. 11,0,1",                          // moves_c = constant_39_f
+            "andi. 11,0,1",                          // moves_c, unused_i = constant_39_f
             "subf 11,11,18",                         // moves_d = moves_c, constant
             "stw 7,1460(1)",                         // constant_copy_42, stack
             "li 7,16",                               // constant_88_again_90
@@ -1539,7 +1539,7 @@ pub unsafe fn mont_sqr_n_512_setup(setup: &mut MontSqrN512Setup, modulus: &Limbs
             "30:",
             "lwzx 4,9,3",                            // product_e = frame_e, constant_96
             "add 0,4,0",                             // product_f = product_e, constant_97
-            "andi. 4,0,8191",                        // digit_f = product_f
+            "andi. 4,0,8191",                        // digit_f, unused_j = product_f
             "srwi 0,0,13",                           // carry_e = product_f
             "stwx 4,14,3",                           // digit_f, running_12, constant_96
             "addi 3,3,4",                            // index_26 = constant_96
@@ -1718,7 +1718,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "lbz 7,60(4)",                           // byte_h = bytes
             "or 0,0,5",                              // byte_d = byte, byte_c
             "slwi 5,6,3",                            // byte_f = byte_e
-            "andi. 6,0,8191",                        // limb = byte_d
+            "andi. 6,0,8191",                        // limb, unused = byte_d
             "lbz 8,59(4)",                           // byte_k = bytes
             "srwi 0,0,13",                           // limb_b = byte_d
             "slwi 7,7,11",                           // byte_i = byte_h
@@ -1727,12 +1727,12 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "slwi 5,8,6",                            // byte_l = byte_k
             "or 0,0,7",                              // byte_j = byte_g, byte_i
             "lbz 6,58(4)",                           // byte_n = bytes
-            "andi. 7,0,8191",                        // limb_c = byte_j
+            "andi. 7,0,8191",                        // limb_c, unused_b = byte_j
             "srwi 0,0,13",                           // limb_d = byte_j
             "lbz 8,57(4)",                           // byte_q = bytes
             "or 0,0,5",                              // byte_m = limb_d, byte_l
             "sth 7,2(3)",                            // limb_c, natural
-            "andi. 5,0,8191",                        // limb_e = byte_m
+            "andi. 5,0,8191",                        // limb_e, unused_c = byte_m
             "srwi 0,0,13",                           // limb_f = byte_m
             "slwi 6,6,1",                            // byte_o = byte_n
             "lbz 7,56(4)",                           // byte_t = bytes
@@ -1742,7 +1742,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "lbz 6,55(4)",                           // byte_w = bytes
             "or 0,0,5",                              // byte_s = byte_p, byte_r
             "slwi 5,7,4",                            // byte_u = byte_t
-            "andi. 7,0,8191",                        // limb_g = byte_s
+            "andi. 7,0,8191",                        // limb_g, unused_d = byte_s
             "lbz 8,54(4)",                           // byte_z = bytes
             "srwi 0,0,13",                           // limb_h = byte_s
             "sth 7,6(3)",                            // limb_g, natural
@@ -1751,12 +1751,12 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_y = byte_v, byte_x
             "slwi 5,8,7",                            // byte_26 = byte_z
             "lbz 6,53(4)",                           // byte_28 = bytes
-            "andi. 7,0,8191",                        // limb_i = byte_y
+            "andi. 7,0,8191",                        // limb_i, unused_e = byte_y
             "srwi 0,0,13",                           // limb_j = byte_y
             "lbz 8,52(4)",                           // byte_31 = bytes
             "or 0,0,5",                              // byte_27 = limb_j, byte_26
             "sth 7,8(3)",                            // limb_i, natural
-            "andi. 5,0,8191",                        // limb_k = byte_27
+            "andi. 5,0,8191",                        // limb_k, unused_f = byte_27
             "srwi 0,0,13",                           // limb_l = byte_27
             "slwi 6,6,2",                            // byte_29 = byte_28
             "lbz 7,51(4)",                           // byte_34 = bytes
@@ -1766,7 +1766,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_33 = byte_30, byte_32
             "slwi 5,7,5",                            // byte_35 = byte_34
             "lbz 6,50(4)",                           // byte_37 = bytes
-            "andi. 7,0,8191",                        // limb_m = byte_33
+            "andi. 7,0,8191",                        // limb_m, unused_g = byte_33
             "srwi 0,0,13",                           // limb_n = byte_33
             "lbz 8,49(4)",                           // byte_38 = bytes
             "or 0,0,5",                              // byte_36 = limb_n, byte_35
@@ -1775,7 +1775,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 0,14(3)",                           // byte_36, natural
             "or 0,6,5",                              // byte_40 = byte_37, byte_39
             "lbz 5,48(4)",                           // byte_41 = bytes
-            "andi. 6,0,8191",                        // limb_o = byte_40
+            "andi. 6,0,8191",                        // limb_o, unused_h = byte_40
             "srwi 0,0,13",                           // limb_p = byte_40
             "lbz 7,47(4)",                           // byte_44 = bytes
             "slwi 5,5,3",                            // byte_42 = byte_41
@@ -1786,20 +1786,20 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_46 = byte_43, byte_45
             "slwi 5,8,6",                            // byte_48 = byte_47
             "lbz 6,45(4)",                           // byte_50 = bytes
-            "andi. 7,0,8191",                        // limb_q = byte_46
+            "andi. 7,0,8191",                        // limb_q, unused_i = byte_46
             "srwi 0,0,13",                           // limb_r = byte_46
             "lbz 8,44(4)",                           // byte_53 = bytes
             "or 0,0,5",                              // byte_49 = limb_r, byte_48
             "sth 7,18(3)",                           // limb_q, natural
             "slwi 5,6,1",                            // byte_51 = byte_50
-            "andi. 6,0,8191",                        // limb_s = byte_49
+            "andi. 6,0,8191",                        // limb_s, unused_j = byte_49
             "srwi 0,0,13",                           // limb_t = byte_49
             "slwi 7,8,9",                            // byte_54 = byte_53
             "lbz 8,43(4)",                           // byte_56 = bytes
             "or 0,0,5",                              // byte_52 = limb_t, byte_51
             "or 0,0,7",                              // byte_55 = byte_52, byte_54
             "sth 6,20(3)",                           // limb_s, natural
-            "andi. 5,0,8191",                        // limb_u = byte_55
+            "andi. 5,0,8191",                        // limb_u, unused_k = byte_55
             "srwi 0,0,13",                           // limb_v = byte_55
             "lbz 6,42(4)",                           // byte_59 = bytes
             "slwi 7,8,4",                            // byte_57 = byte_56
@@ -1810,11 +1810,11 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,6",                              // byte_61 = byte_58, byte_60
             "slwi 5,7,7",                            // byte_63 = byte_62
             "lbz 6,40(4)",                           // byte_65 = bytes
-            "andi. 7,0,8191",                        // limb_w = byte_61
+            "andi. 7,0,8191",                        // limb_w, unused_l = byte_61
             "srwi 0,0,13",                           // limb_x = byte_61
             "lbz 8,39(4)",                           // byte_68 = bytes
             "or 0,0,5",                              // byte_64 = limb_x, byte_63
-            "andi. 5,0,8191",                        // limb_y = byte_64
+            "andi. 5,0,8191",                        // limb_y, unused_m = byte_64
             "sth 7,24(3)",                           // limb_w, natural
             "srwi 0,0,13",                           // limb_z = byte_64
             "slwi 6,6,2",                            // byte_66 = byte_65
@@ -1824,7 +1824,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 5,26(3)",                           // limb_y, natural
             "or 0,0,6",                              // byte_70 = byte_67, byte_69
             "lbz 5,37(4)",                           // byte_74 = bytes
-            "andi. 6,0,8191",                        // limb_26 = byte_70
+            "andi. 6,0,8191",                        // limb_26, unused_n = byte_70
             "srwi 0,0,13",                           // limb_27 = byte_70
             "slwi 7,7,5",                            // byte_72 = byte_71
             "lbz 8,36(4)",                           // byte_75 = bytes
@@ -1834,7 +1834,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 0,30(3)",                           // byte_73, natural
             "or 0,5,6",                              // byte_77 = byte_74, byte_76
             "lbz 5,35(4)",                           // byte_78 = bytes
-            "andi. 6,0,8191",                        // limb_28 = byte_77
+            "andi. 6,0,8191",                        // limb_28, unused_o = byte_77
             "srwi 0,0,13",                           // limb_29 = byte_77
             "lbz 7,34(4)",                           // byte_81 = bytes
             "slwi 5,5,3",                            // byte_79 = byte_78
@@ -1845,20 +1845,20 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_83 = byte_80, byte_82
             "slwi 5,8,6",                            // byte_85 = byte_84
             "lbz 6,32(4)",                           // byte_87 = bytes
-            "andi. 7,0,8191",                        // limb_30 = byte_83
+            "andi. 7,0,8191",                        // limb_30, unused_p = byte_83
             "srwi 0,0,13",                           // limb_31 = byte_83
             "lbz 8,31(4)",                           // byte_90 = bytes
             "or 0,0,5",                              // byte_86 = limb_31, byte_85
             "sth 7,34(3)",                           // limb_30, natural
             "slwi 5,6,1",                            // byte_88 = byte_87
-            "andi. 6,0,8191",                        // limb_32 = byte_86
+            "andi. 6,0,8191",                        // limb_32, unused_q = byte_86
             "srwi 0,0,13",                           // limb_33 = byte_86
             "slwi 7,8,9",                            // byte_91 = byte_90
             "lbz 8,30(4)",                           // byte_93 = bytes
             "or 0,0,5",                              // byte_89 = limb_33, byte_88
             "or 0,0,7",                              // byte_92 = byte_89, byte_91
             "sth 6,36(3)",                           // limb_32, natural
-            "andi. 5,0,8191",                        // limb_34 = byte_92
+            "andi. 5,0,8191",                        // limb_34, unused_r = byte_92
             "srwi 0,0,13",                           // limb_35 = byte_92
             "lbz 6,29(4)",                           // byte_96 = bytes
             "slwi 7,8,4",                            // byte_94 = byte_93
@@ -1869,11 +1869,11 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,6",                              // byte_98 = byte_95, byte_97
             "slwi 5,7,7",                            // byte_100 = byte_99
             "lbz 6,27(4)",                           // byte_102 = bytes
-            "andi. 7,0,8191",                        // limb_36 = byte_98
+            "andi. 7,0,8191",                        // limb_36, unused_s = byte_98
             "srwi 0,0,13",                           // limb_37 = byte_98
             "lbz 8,26(4)",                           // byte_105 = bytes
             "or 0,0,5",                              // byte_101 = limb_37, byte_100
-            "andi. 5,0,8191",                        // limb_38 = byte_101
+            "andi. 5,0,8191",                        // limb_38, unused_t = byte_101
             "sth 7,40(3)",                           // limb_36, natural
             "srwi 0,0,13",                           // limb_39 = byte_101
             "slwi 6,6,2",                            // byte_103 = byte_102
@@ -1883,7 +1883,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 5,42(3)",                           // limb_38, natural
             "or 0,0,6",                              // byte_107 = byte_104, byte_106
             "lbz 5,24(4)",                           // byte_111 = bytes
-            "andi. 6,0,8191",                        // limb_40 = byte_107
+            "andi. 6,0,8191",                        // limb_40, unused_u = byte_107
             "srwi 0,0,13",                           // limb_41 = byte_107
             "slwi 7,7,5",                            // byte_109 = byte_108
             "lbz 8,23(4)",                           // byte_112 = bytes
@@ -1893,7 +1893,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 0,46(3)",                           // byte_110, natural
             "or 0,5,6",                              // byte_114 = byte_111, byte_113
             "lbz 5,22(4)",                           // byte_115 = bytes
-            "andi. 6,0,8191",                        // limb_42 = byte_114
+            "andi. 6,0,8191",                        // limb_42, unused_v = byte_114
             "srwi 0,0,13",                           // limb_43 = byte_114
             "lbz 7,21(4)",                           // byte_118 = bytes
             "slwi 5,5,3",                            // byte_116 = byte_115
@@ -1904,20 +1904,20 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_120 = byte_117, byte_119
             "slwi 5,8,6",                            // byte_122 = byte_121
             "lbz 6,19(4)",                           // byte_124 = bytes
-            "andi. 7,0,8191",                        // limb_44 = byte_120
+            "andi. 7,0,8191",                        // limb_44, unused_w = byte_120
             "srwi 0,0,13",                           // limb_45 = byte_120
             "lbz 8,18(4)",                           // byte_127 = bytes
             "or 0,0,5",                              // byte_123 = limb_45, byte_122
             "sth 7,50(3)",                           // limb_44, natural
             "slwi 5,6,1",                            // byte_125 = byte_124
-            "andi. 6,0,8191",                        // limb_46 = byte_123
+            "andi. 6,0,8191",                        // limb_46, unused_x = byte_123
             "srwi 0,0,13",                           // limb_47 = byte_123
             "slwi 7,8,9",                            // byte_128 = byte_127
             "lbz 8,17(4)",                           // byte_130 = bytes
             "or 0,0,5",                              // byte_126 = limb_47, byte_125
             "or 0,0,7",                              // byte_129 = byte_126, byte_128
             "sth 6,52(3)",                           // limb_46, natural
-            "andi. 5,0,8191",                        // limb_48 = byte_129
+            "andi. 5,0,8191",                        // limb_48, unused_y = byte_129
             "srwi 0,0,13",                           // limb_49 = byte_129
             "lbz 6,16(4)",                           // byte_133 = bytes
             "slwi 7,8,4",                            // byte_131 = byte_130
@@ -1928,11 +1928,11 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,6",                              // byte_135 = byte_132, byte_134
             "slwi 5,7,7",                            // byte_137 = byte_136
             "lbz 6,14(4)",                           // byte_139 = bytes
-            "andi. 7,0,8191",                        // limb_50 = byte_135
+            "andi. 7,0,8191",                        // limb_50, unused_z = byte_135
             "srwi 0,0,13",                           // limb_51 = byte_135
             "lbz 8,13(4)",                           // byte_142 = bytes
             "or 0,0,5",                              // byte_138 = limb_51, byte_137
-            "andi. 5,0,8191",                        // limb_52 = byte_138
+            "andi. 5,0,8191",                        // limb_52, unused_26 = byte_138
             "sth 7,56(3)",                           // limb_50, natural
             "srwi 0,0,13",                           // limb_53 = byte_138
             "slwi 6,6,2",                            // byte_140 = byte_139
@@ -1942,7 +1942,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 5,58(3)",                           // limb_52, natural
             "or 0,0,6",                              // byte_144 = byte_141, byte_143
             "lbz 5,11(4)",                           // byte_148 = bytes
-            "andi. 6,0,8191",                        // limb_54 = byte_144
+            "andi. 6,0,8191",                        // limb_54, unused_27 = byte_144
             "srwi 0,0,13",                           // limb_55 = byte_144
             "slwi 7,7,5",                            // byte_146 = byte_145
             "lbz 8,10(4)",                           // byte_149 = bytes
@@ -1952,7 +1952,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "sth 0,62(3)",                           // byte_147, natural
             "or 0,5,6",                              // byte_151 = byte_148, byte_150
             "lbz 5,9(4)",                            // byte_152 = bytes
-            "andi. 6,0,8191",                        // limb_56 = byte_151
+            "andi. 6,0,8191",                        // limb_56, unused_28 = byte_151
             "srwi 0,0,13",                           // limb_57 = byte_151
             "lbz 7,8(4)",                            // byte_155 = bytes
             "slwi 5,5,3",                            // byte_153 = byte_152
@@ -1963,20 +1963,20 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,5",                              // byte_157 = byte_154, byte_156
             "slwi 5,8,6",                            // byte_159 = byte_158
             "lbz 6,6(4)",                            // byte_161 = bytes
-            "andi. 7,0,8191",                        // limb_58 = byte_157
+            "andi. 7,0,8191",                        // limb_58, unused_29 = byte_157
             "srwi 0,0,13",                           // limb_59 = byte_157
             "lbz 8,5(4)",                            // byte_164 = bytes
             "or 0,0,5",                              // byte_160 = limb_59, byte_159
             "sth 7,66(3)",                           // limb_58, natural
             "slwi 5,6,1",                            // byte_162 = byte_161
-            "andi. 6,0,8191",                        // limb_60 = byte_160
+            "andi. 6,0,8191",                        // limb_60, unused_30 = byte_160
             "srwi 0,0,13",                           // limb_61 = byte_160
             "slwi 7,8,9",                            // byte_165 = byte_164
             "lbz 8,4(4)",                            // byte_167 = bytes
             "or 0,0,5",                              // byte_163 = limb_61, byte_162
             "or 0,0,7",                              // byte_166 = byte_163, byte_165
             "sth 6,68(3)",                           // limb_60, natural
-            "andi. 5,0,8191",                        // limb_62 = byte_166
+            "andi. 5,0,8191",                        // limb_62, unused_31 = byte_166
             "srwi 0,0,13",                           // limb_63 = byte_166
             "lbz 6,3(4)",                            // byte_170 = bytes
             "slwi 7,8,4",                            // byte_168 = byte_167
@@ -1987,11 +1987,11 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,6",                              // byte_172 = byte_169, byte_171
             "slwi 5,7,7",                            // byte_174 = byte_173
             "lbz 6,1(4)",                            // byte_176 = bytes
-            "andi. 7,0,8191",                        // limb_64 = byte_172
+            "andi. 7,0,8191",                        // limb_64, unused_32 = byte_172
             "srwi 0,0,13",                           // limb_65 = byte_172
             "lbz 4,0(4)",                            // byte_179 = bytes
             "or 0,0,5",                              // byte_175 = limb_65, byte_174
-            "andi. 5,0,8191",                        // limb_66 = byte_175
+            "andi. 5,0,8191",                        // limb_66, unused_33 = byte_175
             "sth 7,72(3)",                           // limb_64, natural
             "srwi 0,0,13",                           // limb_67 = byte_175
             "slwi 6,6,2",                            // byte_177 = byte_176
@@ -1999,7 +1999,7 @@ pub unsafe fn mont_sqr_n_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usi
             "or 0,0,6",                              // byte_178 = limb_67, byte_177
             "slwi 4,4,10",                           // byte_180 = byte_179
             "or 0,0,4",                              // byte_181 = byte_178, byte_180
-            "andi. 4,0,8191",                        // limb_68 = byte_181
+            "andi. 4,0,8191",                        // limb_68, unused_34 = byte_181
             "srwi 0,0,13",                           // limb_69 = byte_181
             "sth 4,76(3)",                           // limb_68, natural
             "sth 0,78(3)",                           // limb_69, natural
@@ -2025,20 +2025,20 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
         core::arch::asm!(
             "lhz 0,0(4)",                            // limb = natural
             "lhz 5,2(4)",                            // limb_c = natural
-            "andi. 6,0,8191",                        // limb_b = limb
+            "andi. 6,0,8191",                        // limb_b, unused = limb
             "srwi 0,0,13",                           // carry = limb
             "lhz 7,4(4)",                            // limb_f = natural
             "srwi 8,6,8",                            // bits = limb_b
             "add 0,5,0",                             // limb_d = limb_c, carry
             "lhz 5,6(4)",                            // limb_i = natural
-            "andi. 9,0,8191",                        // limb_e = limb_d
+            "andi. 9,0,8191",                        // limb_e, unused_b = limb_d
             "srwi 0,0,13",                           // carry_b = limb_d
             "stb 6,63(3)",                           // limb_b, bytes
             "slwi 6,9,5",                            // bits_b = limb_e
             "add 0,7,0",                             // limb_g = limb_f, carry_b
             "lhz 7,8(4)",                            // limb_l = natural
             "or 6,8,6",                              // bits_c = bits, bits_b
-            "andi. 8,0,8191",                        // limb_h = limb_g
+            "andi. 8,0,8191",                        // limb_h, unused_c = limb_g
             "lhz 9,10(4)",                           // limb_o = natural
             "srwi 0,0,13",                           // carry_c = limb_g
             "lhz 10,12(4)",                          // limb_r = natural
@@ -2048,7 +2048,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,5,0",                             // limb_j = limb_i, carry_c
             "stb 11,61(3)",                          // bits_d, bytes
             "srwi 5,11,8",                           // bits_e = bits_d
-            "andi. 8,0,8191",                        // limb_k = limb_j
+            "andi. 8,0,8191",                        // limb_k, unused_d = limb_j
             "or 5,5,6",                              // bits_g = bits_e, bits_f
             "srwi 0,0,13",                           // carry_d = limb_j
             "slwi 6,8,7",                            // bits_i = limb_k
@@ -2056,7 +2056,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "srwi 5,5,8",                            // bits_h = bits_g
             "add 0,7,0",                             // limb_m = limb_l, carry_d
             "or 5,5,6",                              // bits_j = bits_h, bits_i
-            "andi. 6,0,8191",                        // limb_n = limb_m
+            "andi. 6,0,8191",                        // limb_n, unused_e = limb_m
             "stb 5,59(3)",                           // bits_j, bytes
             "srwi 5,5,8",                            // bits_k = bits_j
             "stb 5,58(3)",                           // bits_k, bytes
@@ -2066,7 +2066,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,9,0",                             // limb_p = limb_o, carry_e
             "lhz 7,14(4)",                           // limb_u = natural
             "or 5,5,6",                              // bits_n = bits_l, bits_m
-            "andi. 6,0,8191",                        // limb_q = limb_p
+            "andi. 6,0,8191",                        // limb_q, unused_f = limb_p
             "srwi 0,0,13",                           // carry_f = limb_p
             "stb 5,57(3)",                           // bits_n, bytes
             "srwi 5,5,8",                            // bits_o = bits_n
@@ -2077,7 +2077,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,10,0",                            // limb_s = limb_r, carry_f
             "stb 5,55(3)",                           // bits_r, bytes
             "srwi 5,5,8",                            // bits_s = bits_r
-            "andi. 6,0,8191",                        // limb_t = limb_s
+            "andi. 6,0,8191",                        // limb_t, unused_g = limb_s
             "srwi 0,0,13",                           // carry_g = limb_s
             "slwi 6,6,6",                            // bits_t = limb_t
             "lhz 8,16(4)",                           // limb_x = natural
@@ -2086,7 +2086,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,18(4)",                           // limb_26 = natural
             "stb 5,54(3)",                           // bits_u, bytes
             "srwi 5,5,8",                            // bits_v = bits_u
-            "andi. 7,0,8191",                        // limb_w = limb_v
+            "andi. 7,0,8191",                        // limb_w, unused_h = limb_v
             "stb 5,53(3)",                           // bits_v, bytes
             "srwi 5,5,8",                            // bits_w = bits_v
             "srwi 0,0,13",                           // carry_h = limb_v
@@ -2096,14 +2096,14 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 7,20(4)",                           // limb_29 = natural
             "stb 5,52(3)",                           // bits_y, bytes
             "srwi 5,5,8",                            // bits_z = bits_y
-            "andi. 8,0,8191",                        // limb_z = limb_y
+            "andi. 8,0,8191",                        // limb_z, unused_i = limb_y
             "stb 5,51(3)",                           // bits_z, bytes
             "srwi 5,5,8",                            // bits_26 = bits_z
             "srwi 0,0,13",                           // carry_i = limb_y
             "stb 8,50(3)",                           // limb_z, bytes
             "srwi 5,8,8",                            // bits_27 = limb_z
             "add 0,6,0",                             // limb_27 = limb_26, carry_i
-            "andi. 6,0,8191",                        // limb_28 = limb_27
+            "andi. 6,0,8191",                        // limb_28, unused_j = limb_27
             "srwi 0,0,13",                           // carry_j = limb_27
             "lhz 8,22(4)",                           // limb_32 = natural
             "slwi 6,6,5",                            // bits_28 = limb_28
@@ -2112,7 +2112,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "or 5,5,6",                              // bits_29 = bits_27, bits_28
             "stb 5,49(3)",                           // bits_29, bytes
             "srwi 5,5,8",                            // bits_30 = bits_29
-            "andi. 6,0,8191",                        // limb_31 = limb_30
+            "andi. 6,0,8191",                        // limb_31, unused_k = limb_30
             "stb 5,48(3)",                           // bits_30, bytes
             "srwi 5,5,8",                            // bits_31 = bits_30
             "srwi 0,0,13",                           // carry_k = limb_30
@@ -2120,7 +2120,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,8,0",                             // limb_33 = limb_32, carry_k
             "lhz 8,26(4)",                           // limb_38 = natural
             "or 5,5,6",                              // bits_33 = bits_31, bits_32
-            "andi. 6,0,8191",                        // limb_34 = limb_33
+            "andi. 6,0,8191",                        // limb_34, unused_l = limb_33
             "srwi 0,0,13",                           // carry_l = limb_33
             "stb 5,47(3)",                           // bits_33, bytes
             "srwi 5,5,8",                            // bits_34 = bits_33
@@ -2131,7 +2131,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,7,0",                             // limb_36 = limb_35, carry_l
             "stb 5,45(3)",                           // bits_37, bytes
             "srwi 5,5,8",                            // bits_38 = bits_37
-            "andi. 6,0,8191",                        // limb_37 = limb_36
+            "andi. 6,0,8191",                        // limb_37, unused_m = limb_36
             "srwi 0,0,13",                           // carry_m = limb_36
             "slwi 6,6,4",                            // bits_39 = limb_37
             "lhz 7,28(4)",                           // limb_41 = natural
@@ -2140,7 +2140,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,30(4)",                           // limb_44 = natural
             "stb 5,44(3)",                           // bits_40, bytes
             "srwi 5,5,8",                            // bits_41 = bits_40
-            "andi. 8,0,8191",                        // limb_40 = limb_39
+            "andi. 8,0,8191",                        // limb_40, unused_n = limb_39
             "stb 5,43(3)",                           // bits_41, bytes
             "srwi 5,5,8",                            // bits_42 = bits_41
             "srwi 0,0,13",                           // carry_n = limb_39
@@ -2150,7 +2150,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 7,32(4)",                           // limb_47 = natural
             "stb 5,42(3)",                           // bits_44, bytes
             "srwi 5,5,8",                            // bits_45 = bits_44
-            "andi. 8,0,8191",                        // limb_43 = limb_42
+            "andi. 8,0,8191",                        // limb_43, unused_o = limb_42
             "srwi 0,0,13",                           // carry_o = limb_42
             "slwi 8,8,6",                            // bits_46 = limb_43
             "lhz 9,34(4)",                           // limb_50 = natural
@@ -2159,7 +2159,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,36(4)",                           // limb_53 = natural
             "stb 5,41(3)",                           // bits_47, bytes
             "srwi 5,5,8",                            // bits_48 = bits_47
-            "andi. 8,0,8191",                        // limb_46 = limb_45
+            "andi. 8,0,8191",                        // limb_46, unused_p = limb_45
             "stb 5,40(3)",                           // bits_48, bytes
             "srwi 5,5,8",                            // bits_49 = bits_48
             "srwi 0,0,13",                           // carry_p = limb_45
@@ -2169,14 +2169,14 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 7,38(4)",                           // limb_56 = natural
             "stb 5,39(3)",                           // bits_51, bytes
             "srwi 5,5,8",                            // bits_52 = bits_51
-            "andi. 8,0,8191",                        // limb_49 = limb_48
+            "andi. 8,0,8191",                        // limb_49, unused_q = limb_48
             "stb 5,38(3)",                           // bits_52, bytes
             "srwi 5,5,8",                            // bits_53 = bits_52
             "srwi 0,0,13",                           // carry_q = limb_48
             "stb 8,37(3)",                           // limb_49, bytes
             "srwi 5,8,8",                            // bits_54 = limb_49
             "add 0,9,0",                             // limb_51 = limb_50, carry_q
-            "andi. 8,0,8191",                        // limb_52 = limb_51
+            "andi. 8,0,8191",                        // limb_52, unused_r = limb_51
             "srwi 0,0,13",                           // carry_r = limb_51
             "lhz 9,40(4)",                           // limb_59 = natural
             "slwi 8,8,5",                            // bits_55 = limb_52
@@ -2185,7 +2185,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "or 5,5,8",                              // bits_56 = bits_54, bits_55
             "stb 5,36(3)",                           // bits_56, bytes
             "srwi 5,5,8",                            // bits_57 = bits_56
-            "andi. 8,0,8191",                        // limb_55 = limb_54
+            "andi. 8,0,8191",                        // limb_55, unused_s = limb_54
             "stb 5,35(3)",                           // bits_57, bytes
             "srwi 5,5,8",                            // bits_58 = bits_57
             "srwi 0,0,13",                           // carry_s = limb_54
@@ -2193,7 +2193,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,7,0",                             // limb_57 = limb_56, carry_s
             "lhz 7,44(4)",                           // limb_65 = natural
             "or 5,5,8",                              // bits_60 = bits_58, bits_59
-            "andi. 8,0,8191",                        // limb_58 = limb_57
+            "andi. 8,0,8191",                        // limb_58, unused_t = limb_57
             "srwi 0,0,13",                           // carry_t = limb_57
             "stb 5,34(3)",                           // bits_60, bytes
             "srwi 5,5,8",                            // bits_61 = bits_60
@@ -2204,7 +2204,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,9,0",                             // limb_60 = limb_59, carry_t
             "stb 5,32(3)",                           // bits_64, bytes
             "srwi 5,5,8",                            // bits_65 = bits_64
-            "andi. 8,0,8191",                        // limb_61 = limb_60
+            "andi. 8,0,8191",                        // limb_61, unused_u = limb_60
             "srwi 0,0,13",                           // carry_u = limb_60
             "slwi 8,8,4",                            // bits_66 = limb_61
             "lhz 9,46(4)",                           // limb_68 = natural
@@ -2213,7 +2213,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,48(4)",                           // limb_71 = natural
             "stb 5,31(3)",                           // bits_67, bytes
             "srwi 5,5,8",                            // bits_68 = bits_67
-            "andi. 8,0,8191",                        // limb_64 = limb_63
+            "andi. 8,0,8191",                        // limb_64, unused_v = limb_63
             "stb 5,30(3)",                           // bits_68, bytes
             "srwi 5,5,8",                            // bits_69 = bits_68
             "srwi 0,0,13",                           // carry_v = limb_63
@@ -2223,7 +2223,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 7,50(4)",                           // limb_74 = natural
             "stb 5,29(3)",                           // bits_71, bytes
             "srwi 5,5,8",                            // bits_72 = bits_71
-            "andi. 8,0,8191",                        // limb_67 = limb_66
+            "andi. 8,0,8191",                        // limb_67, unused_w = limb_66
             "srwi 0,0,13",                           // carry_w = limb_66
             "slwi 8,8,6",                            // bits_73 = limb_67
             "lhz 10,52(4)",                          // limb_77 = natural
@@ -2232,7 +2232,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 8,54(4)",                           // limb_80 = natural
             "stb 5,28(3)",                           // bits_74, bytes
             "srwi 5,5,8",                            // bits_75 = bits_74
-            "andi. 9,0,8191",                        // limb_70 = limb_69
+            "andi. 9,0,8191",                        // limb_70, unused_x = limb_69
             "stb 5,27(3)",                           // bits_75, bytes
             "srwi 5,5,8",                            // bits_76 = bits_75
             "srwi 0,0,13",                           // carry_x = limb_69
@@ -2242,14 +2242,14 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,56(4)",                           // limb_83 = natural
             "stb 5,26(3)",                           // bits_78, bytes
             "srwi 5,5,8",                            // bits_79 = bits_78
-            "andi. 9,0,8191",                        // limb_73 = limb_72
+            "andi. 9,0,8191",                        // limb_73, unused_y = limb_72
             "stb 5,25(3)",                           // bits_79, bytes
             "srwi 5,5,8",                            // bits_80 = bits_79
             "srwi 0,0,13",                           // carry_y = limb_72
             "stb 9,24(3)",                           // limb_73, bytes
             "srwi 5,9,8",                            // bits_81 = limb_73
             "add 0,7,0",                             // limb_75 = limb_74, carry_y
-            "andi. 7,0,8191",                        // limb_76 = limb_75
+            "andi. 7,0,8191",                        // limb_76, unused_z = limb_75
             "srwi 0,0,13",                           // carry_z = limb_75
             "lhz 9,58(4)",                           // limb_86 = natural
             "slwi 7,7,5",                            // bits_82 = limb_76
@@ -2258,7 +2258,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "or 5,5,7",                              // bits_83 = bits_81, bits_82
             "stb 5,23(3)",                           // bits_83, bytes
             "srwi 5,5,8",                            // bits_84 = bits_83
-            "andi. 7,0,8191",                        // limb_79 = limb_78
+            "andi. 7,0,8191",                        // limb_79, unused_26 = limb_78
             "stb 5,22(3)",                           // bits_84, bytes
             "srwi 5,5,8",                            // bits_85 = bits_84
             "srwi 0,0,13",                           // carry_26 = limb_78
@@ -2266,7 +2266,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,8,0",                             // limb_81 = limb_80, carry_26
             "lhz 8,62(4)",                           // limb_92 = natural
             "or 5,5,7",                              // bits_87 = bits_85, bits_86
-            "andi. 7,0,8191",                        // limb_82 = limb_81
+            "andi. 7,0,8191",                        // limb_82, unused_27 = limb_81
             "srwi 0,0,13",                           // carry_27 = limb_81
             "stb 5,21(3)",                           // bits_87, bytes
             "srwi 5,5,8",                            // bits_88 = bits_87
@@ -2277,7 +2277,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,6,0",                             // limb_84 = limb_83, carry_27
             "stb 5,19(3)",                           // bits_91, bytes
             "srwi 5,5,8",                            // bits_92 = bits_91
-            "andi. 6,0,8191",                        // limb_85 = limb_84
+            "andi. 6,0,8191",                        // limb_85, unused_28 = limb_84
             "srwi 0,0,13",                           // carry_28 = limb_84
             "slwi 6,6,4",                            // bits_93 = limb_85
             "lhz 7,64(4)",                           // limb_95 = natural
@@ -2286,7 +2286,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 6,66(4)",                           // limb_98 = natural
             "stb 5,18(3)",                           // bits_94, bytes
             "srwi 5,5,8",                            // bits_95 = bits_94
-            "andi. 9,0,8191",                        // limb_88 = limb_87
+            "andi. 9,0,8191",                        // limb_88, unused_29 = limb_87
             "stb 5,17(3)",                           // bits_95, bytes
             "srwi 5,5,8",                            // bits_96 = bits_95
             "srwi 0,0,13",                           // carry_29 = limb_87
@@ -2296,7 +2296,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 9,68(4)",                           // limb_101 = natural
             "stb 5,16(3)",                           // bits_98, bytes
             "srwi 5,5,8",                            // bits_99 = bits_98
-            "andi. 10,0,8191",                       // limb_91 = limb_90
+            "andi. 10,0,8191",                       // limb_91, unused_30 = limb_90
             "srwi 0,0,13",                           // carry_30 = limb_90
             "slwi 10,10,6",                          // bits_100 = limb_91
             "lhz 11,70(4)",                          // limb_104 = natural
@@ -2305,7 +2305,7 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 8,72(4)",                           // limb_107 = natural
             "stb 5,15(3)",                           // bits_101, bytes
             "srwi 5,5,8",                            // bits_102 = bits_101
-            "andi. 10,0,8191",                       // limb_94 = limb_93
+            "andi. 10,0,8191",                       // limb_94, unused_31 = limb_93
             "stb 5,14(3)",                           // bits_102, bytes
             "srwi 5,5,8",                            // bits_103 = bits_102
             "srwi 0,0,13",                           // carry_31 = limb_93
@@ -2315,20 +2315,20 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 7,74(4)",                           // limb_110 = natural
             "stb 5,13(3)",                           // bits_105, bytes
             "srwi 5,5,8",                            // bits_106 = bits_105
-            "andi. 10,0,8191",                       // limb_97 = limb_96
+            "andi. 10,0,8191",                       // limb_97, unused_32 = limb_96
             "stb 5,12(3)",                           // bits_106, bytes
             "srwi 5,5,8",                            // bits_107 = bits_106
             "srwi 0,0,13",                           // carry_32 = limb_96
             "stb 10,11(3)",                          // limb_97, bytes
             "srwi 5,10,8",                           // bits_108 = limb_97
             "add 0,6,0",                             // limb_99 = limb_98, carry_32
-            "andi. 6,0,8191",                        // limb_100 = limb_99
+            "andi. 6,0,8191",                        // limb_100, unused_33 = limb_99
             "srwi 0,0,13",                           // carry_33 = limb_99
             "lhz 10,76(4)",                          // limb_113 = natural
             "slwi 6,6,5",                            // bits_109 = limb_100
             "add 0,9,0",                             // limb_102 = limb_101, carry_33
             "or 5,5,6",                              // bits_110 = bits_108, bits_109
-            "andi. 6,0,8191",                        // limb_103 = limb_102
+            "andi. 6,0,8191",                        // limb_103, unused_34 = limb_102
             "stb 5,10(3)",                           // bits_110, bytes
             "srwi 5,5,8",                            // bits_111 = bits_110
             "srwi 0,0,13",                           // carry_34 = limb_102
@@ -2340,21 +2340,21 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "lhz 4,78(4)",                           // limb_116 = natural
             "stb 5,8(3)",                            // bits_114, bytes
             "srwi 5,5,8",                            // bits_115 = bits_114
-            "andi. 6,0,8191",                        // limb_106 = limb_105
+            "andi. 6,0,8191",                        // limb_106, unused_35 = limb_105
             "srwi 0,0,13",                           // carry_35 = limb_105
             "slwi 6,6,7",                            // bits_116 = limb_106
             "or 5,5,6",                              // bits_117 = bits_115, bits_116
             "add 0,8,0",                             // limb_108 = limb_107, carry_35
             "stb 5,7(3)",                            // bits_117, bytes
             "srwi 5,5,8",                            // bits_118 = bits_117
-            "andi. 6,0,8191",                        // limb_109 = limb_108
+            "andi. 6,0,8191",                        // limb_109, unused_36 = limb_108
             "stb 5,6(3)",                            // bits_118, bytes
             "srwi 5,5,8",                            // bits_119 = bits_118
             "srwi 0,0,13",                           // carry_36 = limb_108
             "slwi 6,6,4",                            // bits_120 = limb_109
             "add 0,7,0",                             // limb_111 = limb_110, carry_36
             "or 5,5,6",                              // bits_121 = bits_119, bits_120
-            "andi. 6,0,8191",                        // limb_112 = limb_111
+            "andi. 6,0,8191",                        // limb_112, unused_37 = limb_111
             "srwi 0,0,13",                           // carry_37 = limb_111
             "stb 5,5(3)",                            // bits_121, bytes
             "srwi 5,5,8",                            // bits_122 = bits_121
@@ -2362,14 +2362,14 @@ pub unsafe fn mont_sqr_n_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40
             "add 0,10,0",                            // limb_114 = limb_113, carry_37
             "stb 5,4(3)",                            // bits_122, bytes
             "srwi 5,5,8",                            // bits_123 = bits_122
-            "andi. 7,0,8191",                        // limb_115 = limb_114
+            "andi. 7,0,8191",                        // limb_115, unused_38 = limb_114
             "srwi 0,0,13",                           // carry_38 = limb_114
             "or 5,5,6",                              // bits_125 = bits_123, bits_124
             "slwi 6,7,6",                            // bits_127 = limb_115
             "add 0,4,0",                             // limb_117 = limb_116, carry_38
             "stb 5,3(3)",                            // bits_125, bytes
             "srwi 4,5,8",                            // bits_126 = bits_125
-            "andi. 5,0,8191",                        // limb_118 = limb_117
+            "andi. 5,0,8191",                        // limb_118, unused_39 = limb_117
             "or 4,4,6",                              // bits_128 = bits_126, bits_127
             "srwi 0,0,13",                           // carry_39 = limb_117
             "stb 4,2(3)",                            // bits_128, bytes

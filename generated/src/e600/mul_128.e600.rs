@@ -234,7 +234,7 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
             "srwi 8,0,13",                           // limb_b = byte_d
             "slwi 7,7,3",                            // byte_f = byte_e
             "lbz 9,11(4)",                           // byte_k = bytes
-            "andi. 0,0,8191",                        // limb = byte_d
+            "andi. 0,0,8191",                        // limb, unused = byte_d
             "or 7,8,7",                              // byte_g = limb_b, byte_f
             "lbz 8,10(4)",                           // byte_n = bytes
             "slwi 6,6,11",                           // byte_i = byte_h
@@ -244,14 +244,14 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
             "srwi 10,6,13",                          // limb_d = byte_j
             "sth 0,0(3)",                            // limb, natural
             "slwi 0,8,1",                            // byte_o = byte_n
-            "andi. 6,6,8191",                        // limb_c = byte_j
+            "andi. 6,6,8191",                        // limb_c, unused_b = byte_j
             "lbz 8,8(4)",                            // byte_t = bytes
             "or 9,10,9",                             // byte_m = limb_d, byte_l
             "slwi 7,7,9",                            // byte_r = byte_q
             "sth 6,2(3)",                            // limb_c, natural
             "srwi 6,9,13",                           // limb_f = byte_m
             "lbz 10,7(4)",                           // byte_w = bytes
-            "andi. 9,9,8191",                        // limb_e = byte_m
+            "andi. 9,9,8191",                        // limb_e, unused_c = byte_m
             "or 0,6,0",                              // byte_p = limb_f, byte_o
             "slwi 6,8,4",                            // byte_u = byte_t
             "sth 9,4(3)",                            // limb_e, natural
@@ -259,7 +259,7 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
             "lbz 7,6(4)",                            // byte_z = bytes
             "srwi 8,0,13",                           // limb_h = byte_s
             "slwi 9,10,12",                          // byte_x = byte_w
-            "andi. 0,0,8191",                        // limb_g = byte_s
+            "andi. 0,0,8191",                        // limb_g, unused_d = byte_s
             "lbz 10,5(4)",                           // byte_28 = bytes
             "or 6,8,6",                              // byte_v = limb_h, byte_u
             "sth 0,6(3)",                            // limb_g, natural
@@ -267,19 +267,19 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
             "slwi 6,7,7",                            // byte_26 = byte_z
             "lbz 7,4(4)",                            // byte_31 = bytes
             "srwi 8,0,13",                           // limb_j = byte_y
-            "andi. 0,0,8191",                        // limb_i = byte_y
+            "andi. 0,0,8191",                        // limb_i, unused_e = byte_y
             "slwi 9,10,2",                           // byte_29 = byte_28
             "or 6,8,6",                              // byte_27 = limb_j, byte_26
             "sth 0,8(3)",                            // limb_i, natural
             "srwi 0,6,13",                           // limb_l = byte_27
-            "andi. 6,6,8191",                        // limb_k = byte_27
+            "andi. 6,6,8191",                        // limb_k, unused_f = byte_27
             "slwi 7,7,10",                           // byte_32 = byte_31
             "lbz 8,3(4)",                            // byte_34 = bytes
             "or 0,0,9",                              // byte_30 = limb_l, byte_29
             "sth 6,10(3)",                           // limb_k, natural
             "or 0,0,7",                              // byte_33 = byte_30, byte_32
             "lbz 6,1(4)",                            // byte_38 = bytes
-            "andi. 7,0,8191",                        // limb_m = byte_33
+            "andi. 7,0,8191",                        // limb_m, unused_g = byte_33
             "srwi 0,0,13",                           // limb_n = byte_33
             "lbz 9,2(4)",                            // byte_37 = bytes
             "slwi 8,8,5",                            // byte_35 = byte_34
@@ -288,7 +288,7 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
             "slwi 6,6,8",                            // byte_39 = byte_38
             "sth 0,14(3)",                           // byte_36, natural
             "or 0,9,6",                              // byte_40 = byte_37, byte_39
-            "andi. 6,0,8191",                        // limb_o = byte_40
+            "andi. 6,0,8191",                        // limb_o, unused_h = byte_40
             "lbz 4,0(4)",                            // byte_41 = bytes
             "srwi 0,0,13",                           // limb_p = byte_40
             "sth 5,20(3)",                           // constant, natural
@@ -325,20 +325,20 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
         core::arch::asm!(
             "lhz 0,0(4)",                            // limb = natural
             "lhz 5,2(4)",                            // limb_c = natural
-            "andi. 6,0,8191",                        // limb_b = limb
+            "andi. 6,0,8191",                        // limb_b, unused = limb
             "srwi 0,0,13",                           // carry = limb
             "lhz 7,4(4)",                            // limb_f = natural
             "srwi 8,6,8",                            // bits = limb_b
             "add 0,5,0",                             // limb_d = limb_c, carry
             "lhz 5,6(4)",                            // limb_i = natural
-            "andi. 9,0,8191",                        // limb_e = limb_d
+            "andi. 9,0,8191",                        // limb_e, unused_b = limb_d
             "srwi 0,0,13",                           // carry_b = limb_d
             "stb 6,15(3)",                           // limb_b, bytes
             "slwi 6,9,5",                            // bits_b = limb_e
             "add 0,7,0",                             // limb_g = limb_f, carry_b
             "lhz 7,8(4)",                            // limb_l = natural
             "or 6,8,6",                              // bits_c = bits, bits_b
-            "andi. 8,0,8191",                        // limb_h = limb_g
+            "andi. 8,0,8191",                        // limb_h, unused_c = limb_g
             "lhz 9,10(4)",                           // limb_o = natural
             "srwi 0,0,13",                           // carry_c = limb_g
             "lhz 10,12(4)",                          // limb_r = natural
@@ -348,7 +348,7 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "add 0,5,0",                             // limb_j = limb_i, carry_c
             "srwi 5,11,8",                           // bits_e = bits_d
             "stb 11,13(3)",                          // bits_d, bytes
-            "andi. 8,0,8191",                        // limb_k = limb_j
+            "andi. 8,0,8191",                        // limb_k, unused_d = limb_j
             "or 5,5,6",                              // bits_g = bits_e, bits_f
             "srwi 0,0,13",                           // carry_d = limb_j
             "slwi 6,8,7",                            // bits_i = limb_k
@@ -356,7 +356,7 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "stb 5,12(3)",                           // bits_g, bytes
             "add 0,7,0",                             // limb_m = limb_l, carry_d
             "or 5,8,6",                              // bits_j = bits_h, bits_i
-            "andi. 6,0,8191",                        // limb_n = limb_m
+            "andi. 6,0,8191",                        // limb_n, unused_e = limb_m
             "srwi 7,5,8",                            // bits_k = bits_j
             "stb 5,11(3)",                           // bits_j, bytes
             "srwi 5,7,8",                            // bits_l = bits_k
@@ -367,7 +367,7 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "lhz 7,14(4)",                           // limb_u = natural
             "or 5,5,6",                              // bits_n = bits_l, bits_m
             "srwi 6,0,13",                           // carry_f = limb_p
-            "andi. 0,0,8191",                        // limb_q = limb_p
+            "andi. 0,0,8191",                        // limb_q, unused_f = limb_p
             "srwi 8,5,8",                            // bits_o = bits_n
             "stb 5,9(3)",                            // bits_n, bytes
             "slwi 0,0,1",                            // bits_q = limb_q
@@ -376,7 +376,7 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "add 6,10,6",                            // limb_s = limb_r, carry_f
             "or 0,5,0",                              // bits_r = bits_p, bits_q
             "srwi 5,6,13",                           // carry_g = limb_s
-            "andi. 6,6,8191",                        // limb_t = limb_s
+            "andi. 6,6,8191",                        // limb_t, unused_g = limb_s
             "srwi 8,0,8",                            // bits_s = bits_r
             "stb 0,7(3)",                            // bits_r, bytes
             "slwi 0,6,6",                            // bits_t = limb_t
@@ -388,11 +388,11 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "srwi 0,7,8",                            // bits_w = bits_v
             "stb 7,5(3)",                            // bits_v, bytes
             "srwi 7,5,13",                           // carry_h = limb_v
-            "andi. 5,5,8191",                        // limb_w = limb_v
+            "andi. 5,5,8191",                        // limb_w, unused_h = limb_v
             "add 6,6,7",                             // limb_y = limb_x, carry_h
             "lhz 4,18(4)",                           // limb_26 = natural
             "slwi 5,5,3",                            // bits_x = limb_w
-            "andi. 7,6,8191",                        // limb_z = limb_y
+            "andi. 7,6,8191",                        // limb_z, unused_i = limb_y
             "srwi 6,6,13",                           // carry_i = limb_y
             "or 0,0,5",                              // bits_y = bits_w, bits_x
             "srwi 5,7,8",                            // bits_27 = limb_z
@@ -402,7 +402,7 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
             "add 4,4,6",                             // limb_27 = limb_26, carry_i
             "stb 0,3(3)",                            // bits_z, bytes
             "srwi 0,0,8",                            // bits_26 = bits_z
-            "andi. 0,4,8191",                        // limb_28 = limb_27
+            "andi. 0,4,8191",                        // limb_28, unused_j = limb_27
             "srwi 4,4,13",                           // carry_j = limb_27
             "slwi 0,0,5",                            // bits_28 = limb_28
             "or 0,5,0",                              // bits_29 = bits_27, bits_28
@@ -442,7 +442,7 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "lbz 6,28(4)",                           // byte_h = bytes
             "srwi 8,0,13",                           // limb_b = byte_d
             "slwi 7,7,3",                            // byte_f = byte_e
-            "andi. 0,0,8191",                        // limb = byte_d
+            "andi. 0,0,8191",                        // limb, unused = byte_d
             "lbz 9,27(4)",                           // byte_k = bytes
             "or 7,8,7",                              // byte_g = limb_b, byte_f
             "slwi 6,6,11",                           // byte_i = byte_h
@@ -451,13 +451,13 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "slwi 6,9,6",                            // byte_l = byte_k
             "lbz 7,26(4)",                           // byte_n = bytes
             "srwi 8,0,13",                           // limb_d = byte_j
-            "andi. 0,0,8191",                        // limb_c = byte_j
+            "andi. 0,0,8191",                        // limb_c, unused_b = byte_j
             "lbz 9,25(4)",                           // byte_q = bytes
             "or 6,8,6",                              // byte_m = limb_d, byte_l
             "sth 0,2(3)",                            // limb_c, natural
             "srwi 0,6,13",                           // limb_f = byte_m
             "slwi 7,7,1",                            // byte_o = byte_n
-            "andi. 6,6,8191",                        // limb_e = byte_m
+            "andi. 6,6,8191",                        // limb_e, unused_c = byte_m
             "lbz 8,24(4)",                           // byte_t = bytes
             "or 0,0,7",                              // byte_p = limb_f, byte_o
             "slwi 7,9,9",                            // byte_r = byte_q
@@ -466,7 +466,7 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "lbz 6,23(4)",                           // byte_w = bytes
             "srwi 7,0,13",                           // limb_h = byte_s
             "slwi 8,8,4",                            // byte_u = byte_t
-            "andi. 0,0,8191",                        // limb_g = byte_s
+            "andi. 0,0,8191",                        // limb_g, unused_d = byte_s
             "lbz 9,22(4)",                           // byte_z = bytes
             "or 7,7,8",                              // byte_v = limb_h, byte_u
             "sth 0,6(3)",                            // limb_g, natural
@@ -475,20 +475,20 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "or 0,7,0",                              // byte_y = byte_v, byte_x
             "slwi 7,9,7",                            // byte_26 = byte_z
             "srwi 8,0,13",                           // limb_j = byte_y
-            "andi. 0,0,8191",                        // limb_i = byte_y
+            "andi. 0,0,8191",                        // limb_i, unused_e = byte_y
             "lbz 9,20(4)",                           // byte_31 = bytes
             "or 7,8,7",                              // byte_27 = limb_j, byte_26
             "slwi 6,6,2",                            // byte_29 = byte_28
             "sth 0,8(3)",                            // limb_i, natural
             "srwi 0,7,13",                           // limb_l = byte_27
-            "andi. 7,7,8191",                        // limb_k = byte_27
+            "andi. 7,7,8191",                        // limb_k, unused_f = byte_27
             "lbz 8,19(4)",                           // byte_34 = bytes
             "or 0,0,6",                              // byte_30 = limb_l, byte_29
             "slwi 6,9,10",                           // byte_32 = byte_31
             "sth 7,10(3)",                           // limb_k, natural
             "or 0,0,6",                              // byte_33 = byte_30, byte_32
             "lbz 6,17(4)",                           // byte_38 = bytes
-            "andi. 7,0,8191",                        // limb_m = byte_33
+            "andi. 7,0,8191",                        // limb_m, unused_g = byte_33
             "srwi 0,0,13",                           // limb_n = byte_33
             "lbz 9,18(4)",                           // byte_37 = bytes
             "slwi 8,8,5",                            // byte_35 = byte_34
@@ -499,7 +499,7 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "or 6,9,6",                              // byte_40 = byte_37, byte_39
             "srwi 8,6,13",                           // limb_p = byte_40
             "lbz 9,15(4)",                           // byte_44 = bytes
-            "andi. 6,6,8191",                        // limb_o = byte_40
+            "andi. 6,6,8191",                        // limb_o, unused_h = byte_40
             "slwi 7,7,3",                            // byte_42 = byte_41
             "sth 0,14(3)",                           // byte_36, natural
             "or 0,8,7",                              // byte_43 = limb_p, byte_42
@@ -510,13 +510,13 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "srwi 6,0,13",                           // limb_r = byte_46
             "lbz 8,13(4)",                           // byte_50 = bytes
             "slwi 7,7,6",                            // byte_48 = byte_47
-            "andi. 0,0,8191",                        // limb_q = byte_46
+            "andi. 0,0,8191",                        // limb_q, unused_i = byte_46
             "lbz 9,12(4)",                           // byte_53 = bytes
             "or 6,6,7",                              // byte_49 = limb_r, byte_48
             "srwi 7,6,13",                           // limb_t = byte_49
             "sth 0,18(3)",                           // limb_q, natural
             "slwi 0,8,1",                            // byte_51 = byte_50
-            "andi. 6,6,8191",                        // limb_s = byte_49
+            "andi. 6,6,8191",                        // limb_s, unused_j = byte_49
             "lbz 8,11(4)",                           // byte_56 = bytes
             "or 0,7,0",                              // byte_52 = limb_t, byte_51
             "slwi 7,9,9",                            // byte_54 = byte_53
@@ -525,7 +525,7 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "lbz 6,10(4)",                           // byte_59 = bytes
             "srwi 7,0,13",                           // limb_v = byte_55
             "slwi 8,8,4",                            // byte_57 = byte_56
-            "andi. 0,0,8191",                        // limb_u = byte_55
+            "andi. 0,0,8191",                        // limb_u, unused_k = byte_55
             "lbz 9,9(4)",                            // byte_62 = bytes
             "or 7,7,8",                              // byte_58 = limb_v, byte_57
             "sth 0,22(3)",                           // limb_u, natural
@@ -534,20 +534,20 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "or 0,7,0",                              // byte_61 = byte_58, byte_60
             "slwi 7,9,7",                            // byte_63 = byte_62
             "srwi 8,0,13",                           // limb_x = byte_61
-            "andi. 0,0,8191",                        // limb_w = byte_61
+            "andi. 0,0,8191",                        // limb_w, unused_l = byte_61
             "lbz 9,7(4)",                            // byte_68 = bytes
             "or 7,8,7",                              // byte_64 = limb_x, byte_63
             "sth 0,24(3)",                           // limb_w, natural
             "slwi 0,6,2",                            // byte_66 = byte_65
             "srwi 6,7,13",                           // limb_z = byte_64
-            "andi. 7,7,8191",                        // limb_y = byte_64
+            "andi. 7,7,8191",                        // limb_y, unused_m = byte_64
             "slwi 8,9,10",                           // byte_69 = byte_68
             "lbz 9,6(4)",                            // byte_71 = bytes
             "or 0,6,0",                              // byte_67 = limb_z, byte_66
             "sth 7,26(3)",                           // limb_y, natural
             "or 0,0,8",                              // byte_70 = byte_67, byte_69
             "lbz 6,4(4)",                            // byte_75 = bytes
-            "andi. 7,0,8191",                        // limb_26 = byte_70
+            "andi. 7,0,8191",                        // limb_26, unused_n = byte_70
             "srwi 0,0,13",                           // limb_27 = byte_70
             "lbz 8,5(4)",                            // byte_74 = bytes
             "slwi 9,9,5",                            // byte_72 = byte_71
@@ -558,7 +558,7 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "or 6,8,6",                              // byte_77 = byte_74, byte_76
             "lbz 8,2(4)",                            // byte_81 = bytes
             "srwi 9,6,13",                           // limb_29 = byte_77
-            "andi. 6,6,8191",                        // limb_28 = byte_77
+            "andi. 6,6,8191",                        // limb_28, unused_o = byte_77
             "sth 0,30(3)",                           // byte_73, natural
             "slwi 0,7,3",                            // byte_79 = byte_78
             "or 0,9,0",                              // byte_80 = limb_29, byte_79
@@ -567,14 +567,14 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
             "or 0,0,6",                              // byte_83 = byte_80, byte_82
             "lbz 6,1(4)",                            // byte_84 = bytes
             "srwi 7,0,13",                           // limb_31 = byte_83
-            "andi. 0,0,8191",                        // limb_30 = byte_83
+            "andi. 0,0,8191",                        // limb_30, unused_p = byte_83
             "lbz 4,0(4)",                            // byte_87 = bytes
             "slwi 6,6,6",                            // byte_85 = byte_84
             "sth 0,34(3)",                           // limb_30, natural
             "or 0,7,6",                              // byte_86 = limb_31, byte_85
             "slwi 4,4,1",                            // byte_88 = byte_87
             "sth 5,40(3)",                           // constant, natural
-            "andi. 6,0,8191",                        // limb_32 = byte_86
+            "andi. 6,0,8191",                        // limb_32, unused_q = byte_86
             "srwi 0,0,13",                           // limb_33 = byte_86
             "sth 5,42(3)",                           // constant, natural
             "or 0,0,4",                              // byte_89 = limb_33, byte_88
@@ -605,20 +605,20 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
         core::arch::asm!(
             "lhz 0,0(4)",                            // limb = natural
             "lhz 5,2(4)",                            // limb_c = natural
-            "andi. 6,0,8191",                        // limb_b = limb
+            "andi. 6,0,8191",                        // limb_b, unused = limb
             "srwi 0,0,13",                           // carry = limb
             "lhz 7,4(4)",                            // limb_f = natural
             "srwi 8,6,8",                            // bits = limb_b
             "add 0,5,0",                             // limb_d = limb_c, carry
             "lhz 5,6(4)",                            // limb_i = natural
-            "andi. 9,0,8191",                        // limb_e = limb_d
+            "andi. 9,0,8191",                        // limb_e, unused_b = limb_d
             "srwi 0,0,13",                           // carry_b = limb_d
             "stb 6,31(3)",                           // limb_b, bytes
             "slwi 6,9,5",                            // bits_b = limb_e
             "add 0,7,0",                             // limb_g = limb_f, carry_b
             "lhz 7,8(4)",                            // limb_l = natural
             "or 6,8,6",                              // bits_c = bits, bits_b
-            "andi. 8,0,8191",                        // limb_h = limb_g
+            "andi. 8,0,8191",                        // limb_h, unused_c = limb_g
             "lhz 9,10(4)",                           // limb_o = natural
             "srwi 0,0,13",                           // carry_c = limb_g
             "lhz 10,12(4)",                          // limb_r = natural
@@ -628,7 +628,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "add 0,5,0",                             // limb_j = limb_i, carry_c
             "stb 11,29(3)",                          // bits_d, bytes
             "srwi 5,11,8",                           // bits_e = bits_d
-            "andi. 8,0,8191",                        // limb_k = limb_j
+            "andi. 8,0,8191",                        // limb_k, unused_d = limb_j
             "or 5,5,6",                              // bits_g = bits_e, bits_f
             "srwi 0,0,13",                           // carry_d = limb_j
             "slwi 6,8,7",                            // bits_i = limb_k
@@ -636,7 +636,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "srwi 5,5,8",                            // bits_h = bits_g
             "add 0,7,0",                             // limb_m = limb_l, carry_d
             "or 5,5,6",                              // bits_j = bits_h, bits_i
-            "andi. 6,0,8191",                        // limb_n = limb_m
+            "andi. 6,0,8191",                        // limb_n, unused_e = limb_m
             "stb 5,27(3)",                           // bits_j, bytes
             "srwi 5,5,8",                            // bits_k = bits_j
             "stb 5,26(3)",                           // bits_k, bytes
@@ -646,7 +646,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "add 0,9,0",                             // limb_p = limb_o, carry_e
             "lhz 7,14(4)",                           // limb_u = natural
             "or 5,5,6",                              // bits_n = bits_l, bits_m
-            "andi. 6,0,8191",                        // limb_q = limb_p
+            "andi. 6,0,8191",                        // limb_q, unused_f = limb_p
             "srwi 0,0,13",                           // carry_f = limb_p
             "stb 5,25(3)",                           // bits_n, bytes
             "srwi 5,5,8",                            // bits_o = bits_n
@@ -657,7 +657,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "add 0,10,0",                            // limb_s = limb_r, carry_f
             "stb 5,23(3)",                           // bits_r, bytes
             "srwi 5,5,8",                            // bits_s = bits_r
-            "andi. 6,0,8191",                        // limb_t = limb_s
+            "andi. 6,0,8191",                        // limb_t, unused_g = limb_s
             "srwi 0,0,13",                           // carry_g = limb_s
             "slwi 6,6,6",                            // bits_t = limb_t
             "lhz 8,16(4)",                           // limb_x = natural
@@ -666,7 +666,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 6,18(4)",                           // limb_26 = natural
             "stb 5,22(3)",                           // bits_u, bytes
             "srwi 5,5,8",                            // bits_v = bits_u
-            "andi. 7,0,8191",                        // limb_w = limb_v
+            "andi. 7,0,8191",                        // limb_w, unused_h = limb_v
             "stb 5,21(3)",                           // bits_v, bytes
             "srwi 5,5,8",                            // bits_w = bits_v
             "srwi 0,0,13",                           // carry_h = limb_v
@@ -676,14 +676,14 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 7,20(4)",                           // limb_29 = natural
             "stb 5,20(3)",                           // bits_y, bytes
             "srwi 5,5,8",                            // bits_z = bits_y
-            "andi. 8,0,8191",                        // limb_z = limb_y
+            "andi. 8,0,8191",                        // limb_z, unused_i = limb_y
             "stb 5,19(3)",                           // bits_z, bytes
             "srwi 5,5,8",                            // bits_26 = bits_z
             "srwi 0,0,13",                           // carry_i = limb_y
             "stb 8,18(3)",                           // limb_z, bytes
             "srwi 5,8,8",                            // bits_27 = limb_z
             "add 0,6,0",                             // limb_27 = limb_26, carry_i
-            "andi. 6,0,8191",                        // limb_28 = limb_27
+            "andi. 6,0,8191",                        // limb_28, unused_j = limb_27
             "srwi 0,0,13",                           // carry_j = limb_27
             "lhz 8,22(4)",                           // limb_32 = natural
             "slwi 6,6,5",                            // bits_28 = limb_28
@@ -692,7 +692,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "or 5,5,6",                              // bits_29 = bits_27, bits_28
             "stb 5,17(3)",                           // bits_29, bytes
             "srwi 5,5,8",                            // bits_30 = bits_29
-            "andi. 6,0,8191",                        // limb_31 = limb_30
+            "andi. 6,0,8191",                        // limb_31, unused_k = limb_30
             "stb 5,16(3)",                           // bits_30, bytes
             "srwi 5,5,8",                            // bits_31 = bits_30
             "srwi 0,0,13",                           // carry_k = limb_30
@@ -700,7 +700,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "add 0,8,0",                             // limb_33 = limb_32, carry_k
             "lhz 8,26(4)",                           // limb_38 = natural
             "or 5,5,6",                              // bits_33 = bits_31, bits_32
-            "andi. 6,0,8191",                        // limb_34 = limb_33
+            "andi. 6,0,8191",                        // limb_34, unused_l = limb_33
             "srwi 0,0,13",                           // carry_l = limb_33
             "stb 5,15(3)",                           // bits_33, bytes
             "srwi 5,5,8",                            // bits_34 = bits_33
@@ -711,7 +711,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "add 0,7,0",                             // limb_36 = limb_35, carry_l
             "stb 5,13(3)",                           // bits_37, bytes
             "srwi 5,5,8",                            // bits_38 = bits_37
-            "andi. 6,0,8191",                        // limb_37 = limb_36
+            "andi. 6,0,8191",                        // limb_37, unused_m = limb_36
             "srwi 0,0,13",                           // carry_m = limb_36
             "slwi 6,6,4",                            // bits_39 = limb_37
             "lhz 7,28(4)",                           // limb_41 = natural
@@ -720,7 +720,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 6,30(4)",                           // limb_44 = natural
             "stb 5,12(3)",                           // bits_40, bytes
             "srwi 5,5,8",                            // bits_41 = bits_40
-            "andi. 8,0,8191",                        // limb_40 = limb_39
+            "andi. 8,0,8191",                        // limb_40, unused_n = limb_39
             "stb 5,11(3)",                           // bits_41, bytes
             "srwi 5,5,8",                            // bits_42 = bits_41
             "srwi 0,0,13",                           // carry_n = limb_39
@@ -730,7 +730,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 7,32(4)",                           // limb_47 = natural
             "stb 5,10(3)",                           // bits_44, bytes
             "srwi 5,5,8",                            // bits_45 = bits_44
-            "andi. 8,0,8191",                        // limb_43 = limb_42
+            "andi. 8,0,8191",                        // limb_43, unused_o = limb_42
             "srwi 0,0,13",                           // carry_o = limb_42
             "slwi 8,8,6",                            // bits_46 = limb_43
             "lhz 9,34(4)",                           // limb_50 = natural
@@ -739,7 +739,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 6,36(4)",                           // limb_53 = natural
             "stb 5,9(3)",                            // bits_47, bytes
             "srwi 5,5,8",                            // bits_48 = bits_47
-            "andi. 8,0,8191",                        // limb_46 = limb_45
+            "andi. 8,0,8191",                        // limb_46, unused_p = limb_45
             "stb 5,8(3)",                            // bits_48, bytes
             "srwi 5,5,8",                            // bits_49 = bits_48
             "srwi 0,0,13",                           // carry_p = limb_45
@@ -749,19 +749,19 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "lhz 4,38(4)",                           // limb_56 = natural
             "stb 5,7(3)",                            // bits_51, bytes
             "srwi 5,5,8",                            // bits_52 = bits_51
-            "andi. 7,0,8191",                        // limb_49 = limb_48
+            "andi. 7,0,8191",                        // limb_49, unused_q = limb_48
             "stb 5,6(3)",                            // bits_52, bytes
             "srwi 5,5,8",                            // bits_53 = bits_52
             "srwi 0,0,13",                           // carry_q = limb_48
             "stb 7,5(3)",                            // limb_49, bytes
             "srwi 5,7,8",                            // bits_54 = limb_49
             "add 0,9,0",                             // limb_51 = limb_50, carry_q
-            "andi. 7,0,8191",                        // limb_52 = limb_51
+            "andi. 7,0,8191",                        // limb_52, unused_r = limb_51
             "srwi 0,0,13",                           // carry_r = limb_51
             "slwi 7,7,5",                            // bits_55 = limb_52
             "add 0,6,0",                             // limb_54 = limb_53, carry_r
             "or 5,5,7",                              // bits_56 = bits_54, bits_55
-            "andi. 6,0,8191",                        // limb_55 = limb_54
+            "andi. 6,0,8191",                        // limb_55, unused_s = limb_54
             "srwi 0,0,13",                           // carry_s = limb_54
             "stb 5,4(3)",                            // bits_56, bytes
             "srwi 5,5,8",                            // bits_57 = bits_56
@@ -770,7 +770,7 @@ pub unsafe fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13
             "srwi 5,5,8",                            // bits_58 = bits_57
             "add 0,4,0",                             // limb_57 = limb_56, carry_s
             "or 4,5,6",                              // bits_60 = bits_58, bits_59
-            "andi. 5,0,8191",                        // limb_58 = limb_57
+            "andi. 5,0,8191",                        // limb_58, unused_t = limb_57
             "srwi 0,0,13",                           // carry_t = limb_57
             "stb 4,2(3)",                            // bits_60, bytes
             "srwi 0,4,8",                            // bits_61 = bits_60

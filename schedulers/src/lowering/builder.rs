@@ -493,7 +493,12 @@ impl<'m> ProgramBuilder<'m> {
                 Source::Zero => Operand::Zero,
                 // What is written and not asked for still takes its register: as a value that nothing reads, so that nothing else is kept there meanwhile.
                 Source::Discarded => match register_file(&operand.kind).filter(|file| operand.written && !self.machine()[*file].sticky) {
-                    Some(file) => Operand::Value(self.new_value(file, secret)),
+                    Some(file) => {
+                        let hint = std::mem::replace(&mut self.hint, "unused".to_string());
+                        let value = self.new_value(file, secret);
+                        self.hint = hint;
+                        Operand::Value(value)
+                    }
                     None => Operand::Unused,
                 },
             });
