@@ -84,13 +84,24 @@ impl<'a, R: RowText> ProgramText<'a, R> {
         for (index, value) in program.values.iter().enumerate() {
             let id = ValueId(index as u32);
             if !same.contains_key(&id) && !names.places.contains_key(&id) && needed.contains(&id) {
-                let name = names.claim(&value.name).to_string();
-                names.places.insert(id, name);
+                // Values read from tables are called like them; variables are not written in capitals.
+                let name = names.claim(&value.name.to_lowercase()).to_string();
+                let place = match names.bases.get(&id) {
+                    Some(base) => format!("{base}[{name}..]"),
+                    None => name.clone(),
+                };
+                if names.bases.contains_key(&id) {
+                    names.distances.insert(id, name);
+                }
+                names.places.insert(id, place);
             }
         }
         for (last, current) in &same {
             if let Some(name) = names.places.get(current).cloned() {
                 names.places.insert(*last, name);
+            }
+            if let Some(name) = names.distances.get(current).cloned() {
+                names.distances.insert(*last, name);
             }
         }
         Self { request, function, program, names, needed, rows }
@@ -109,7 +120,7 @@ impl<'a, R: RowText> ProgramText<'a, R> {
     }
 
     fn ident(&self, value: ValueId) -> Result<Ident, EmitError> {
-        let name = self.names.places.get(&value).and_then(|name| syn::parse_str::<Ident>(name).ok());
+        let name = self.names.value_text(value).and_then(|name| syn::parse_str::<Ident>(name).ok());
         name.ok_or_else(|| self.unprintable(format!("`{}` has no variable of its own", self.program[value].name)))
     }
 
@@ -190,7 +201,7 @@ impl<'a, R: RowText> ProgramText<'a, R> {
     }
 
     fn text_of(&self, value: ValueId) -> Result<syn::Expr, EmitError> {
-        let name = self.names.places.get(&value);
+        let name = self.names.value_text(value);
         let parsed = name.and_then(|name| syn::parse_str(name).ok());
         parsed.ok_or_else(|| self.unprintable(format!("`{}` has no variable", self.program[value].name)))
     }

@@ -13,6 +13,10 @@ pub(crate) struct Names {
     pub places: BTreeMap<ValueId, String>,
     /// The name of each region; empty for parameters.
     pub regions: Vec<String>,
+    /// In forms that hold pointers as distances: the text of the region that each pointer points into.
+    pub bases: BTreeMap<ValueId, String>,
+    /// The variable that holds a pointer's distance from the start of its region; none where that is zero.
+    pub distances: BTreeMap<ValueId, String>,
 }
 
 impl Names {
@@ -42,6 +46,17 @@ impl Names {
         }
         self.taken.insert(name.clone());
         Ident::new(&name, Span::call_site())
+    }
+}
+
+impl Names {
+    /// The text that stands for the value itself in an assignment: of a pointer its distance.
+    pub fn value_text(&self, value: ValueId) -> Option<&str> {
+        match (self.bases.get(&value), self.distances.get(&value)) {
+            (_, Some(distance)) => Some(distance),
+            (Some(_), None) => Some("0"),
+            (None, None) => self.places.get(&value).map(String::as_str),
+        }
     }
 }
 

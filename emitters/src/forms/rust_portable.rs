@@ -6,9 +6,9 @@ use crate::rust_interface::parameter_type;
 use crate::rust_program::{ProgramText, RowText};
 use crate::rust_values::{Names, needed_values};
 use crate::{Artifact, EmitError, Request, header};
-use kgen_ir::body::Op;
+use kgen_ir::body::{NaryOp, Op};
 use kgen_schedulers::finished::{FinishedFunction, FunctionRole};
-use kgen_schedulers::machine::Row;
+use kgen_schedulers::machine::{FileId, Machine, Row};
 use kgen_schedulers::program::{Instruction, Operand, Program, ProgramParameterKind, RegionKind, ValueId};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
@@ -88,6 +88,7 @@ impl<'a> Printer<'a> {
                 names.places.insert(value, names.regions[region].clone());
             }
         }
+        names.bases = pointer_bases(machine, program, &names.places);
         let text = ProgramText::new(request, function, names, needed, PortableRows { request, program });
         Self { function, parameters, text }
     }
@@ -111,10 +112,15 @@ impl<'a> Printer<'a> {
             FunctionRole::Import => " Big-endian bytes to the layout that the other functions take.".to_owned(),
             FunctionRole::Export => " The layout of the other functions to big-endian bytes.".to_owned(),
         };
+        // A kernel may ignore a parameter, which stays part of its interface.
+        let words = body.to_string();
+        let is_used = |name: &Ident| words.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| name == word);
+        let unused = (!self.parameters.iter().all(is_used)).then(|| quote! { #[allow(unused_variables)] });
         // Offsets and shift counts of zero are written like all others.
         Ok(quote! {
             #pools
             #[doc = #doc]
+            #unused
             #[allow(clippy::identity_op, clippy::too_many_arguments)]
             pub fn #name(#(#parameters),*) {
                 #frames
@@ -160,6 +166,24 @@ struct PortableRows<'a> {
 }
 
 impl PortableRows<'_> {
+    /// The distance of a pointer from the start of its region, where a row does nothing but add to another one.
+    fn moved_pointer(&self, names: &Names, row: &Row, instruction: &Instruction, moved: ValueId) -> Result<syn::Expr, EmitError> {
+        let read: Vec<ValueId> = instruction.reads(self.request.machine).map(|(_, value)| value).collect();
+        let nodes = &row.meaning.nodes;
+        let adds = matches!(row.meaning.outputs.as_slice(), [(_, output)] if matches!(&nodes[*output].op, Op::Nary(NaryOp::Add, terms)
+            if terms.iter().all(|term| matches!(nodes[*term].op, Op::Input(_)))));
+        let texts: Vec<&str> = read.iter().filter_map(|value| names.value_text(*value)).collect();
+        match (&read[..], &texts[..]) {
+            ([pointer, distance], [from, by]) if adds && names.bases.contains_key(pointer) && !names.bases.contains_key(distance) => {
+                syn::parse_str(&format!("{from} + {by} as usize")).map_err(|error| self.unprintable(error.to_string()))
+            }
+            _ => {
+                Err(self
+                    .unprintable(format!("`{}` makes pointer `{}` of something else than a pointer", row.name, self.program[moved].name)))
+            }
+        }
+    }
+
     fn unprintable(&self, reason: impl Into<String>) -> EmitError {
         EmitError::Unprintable { form: NAME, function: self.program.name.clone(), reason: reason.into() }
     }
@@ -178,16 +202,11 @@ impl RowText for PortableRows<'_> {
         region_pointer(row, instruction).is_some()
     }
 
-    // Pointers' types follow from what they point to.
+    // A pointer is its distance from the start of its region: a slice of a slice could be moved on only where it is not written through.
     fn type_of(&self, value: ValueId) -> Option<TokenStream> {
         let file = self.program[value].file;
-        let pointer = |value: ValueId| self.program[value].file == file;
-        let is_pointer = self.program.parameters.iter().any(|parameter| match parameter.kind {
-            ProgramParameterKind::Pointer { value, .. } => pointer(value),
-            ProgramParameterKind::Scalar { .. } => false,
-        });
-        if is_pointer {
-            return None;
+        if pointer_file(self.program) == Some(file) {
+            return Some(quote! { usize });
         }
         let file = &self.request.machine[file];
         let bytes = Literal::u32_unsuffixed(file.width_bits / 8);
@@ -203,6 +222,9 @@ impl RowText for PortableRows<'_> {
 
     /// The row's text with the operands in their places.
     fn expression(&self, names: &Names, row: &Row, instruction: &Instruction, _: &[usize]) -> Result<syn::Expr, EmitError> {
+        if let Some((_, moved)) = instruction.writes(self.request.machine).find(|(_, value)| names.distances.contains_key(value)) {
+            return self.moved_pointer(names, row, instruction, moved);
+        }
         let template = row.rust.as_ref().ok_or_else(|| self.unprintable(format!("row `{}` has no Rust text", row.name)))?;
         let mut text = template.clone();
         for (declared, operand) in row.operands.iter().zip(&instruction.operands).filter(|(declared, _)| declared.read) {
@@ -217,6 +239,40 @@ impl RowText for PortableRows<'_> {
             text = text.replace(&format!("{{{}}}", declared.name), &written);
         }
         syn::parse_str(&text).map_err(|error| self.unprintable(format!("`{text}` of row `{}`: {error}", row.name)))
+    }
+}
+
+/// The file of pointers: that of parameters which are regions.
+fn pointer_file(program: &Program) -> Option<FileId> {
+    program.parameters.iter().find_map(|parameter| match parameter.kind {
+        ProgramParameterKind::Pointer { value, .. } => Some(program[value].file),
+        ProgramParameterKind::Scalar { .. } => None,
+    })
+}
+
+/// For each pointer the text of the region that it points into; `starts` are those that point to the start.
+fn pointer_bases(machine: &Machine, program: &Program, starts: &BTreeMap<ValueId, String>) -> BTreeMap<ValueId, String> {
+    let Some(file) = pointer_file(program) else { return BTreeMap::new() };
+    let is_pointer = |value: &ValueId| program[*value].file == file;
+    let mut bases: BTreeMap<ValueId, String> =
+        starts.iter().filter(|(value, _)| is_pointer(value)).map(|(value, text)| (*value, text.clone())).collect();
+    loop {
+        let known = bases.len();
+        for carried in program.loops.iter().flat_map(|lap| &lap.carried) {
+            if let Some(base) = bases.get(&carried.initial).cloned() {
+                bases.insert(carried.current, base.clone());
+                bases.insert(carried.last, base);
+            }
+        }
+        for instruction in program.blocks.iter().flat_map(|block| &block.instructions) {
+            let base = instruction.reads(machine).find_map(|(_, value)| bases.get(&value).cloned());
+            if let Some(base) = base {
+                bases.extend(instruction.writes(machine).map(|(_, value)| value).filter(is_pointer).map(|value| (value, base.clone())));
+            }
+        }
+        if bases.len() == known {
+            return bases;
+        }
     }
 }
 
