@@ -8,7 +8,7 @@ use kgen_schedulers::check::{Products, SecretAddresses, check};
 use kgen_schedulers::code::{Code, CodeInstruction, CodeOperand};
 use kgen_schedulers::driver::{self, DriverOptions};
 use kgen_schedulers::lowering::{self, Options};
-use kgen_schedulers::machine::{Machine, OperandKind};
+use kgen_schedulers::machine::{Enforcement, HazardKind, Machine, OperandKind};
 use kgen_schedulers::program::{Block, Instruction, MemoryAccess, Operand, Program, Region, RegionId, RegionKind, Value, ValueId};
 use kgen_schedulers::schedule::{BlockSchedule, Schedule, Slot};
 use kgen_schedulers::target_file;
@@ -195,14 +195,37 @@ enum Given {
     V(&'static str, u32),
     /// Constant.
     I(i64),
+    /// The block itself.
+    Start,
 }
 
-use Given::{I, V};
+use Given::{I, Start, V};
+
+fn distance(given: &[Given]) -> u64 {
+    given.iter().rev().find_map(|given| if let I(value) = given { Some(*value as u64) } else { None }).unwrap_or(0)
+}
 
 /// Products of one block on the toy machine: (cycle, unit, row, operands in the row's order, implicit ones too).
 fn toy(lines: &[(u32, &str, &str, &[Given])], cycles: u32) -> Built {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/toy.target")).expect("the toy");
-    let machine = target_file::read(&Source { name: "toy.target".to_owned(), text }, None).expect("a valid target");
+    toy_with(&[], lines, cycles)
+}
+
+fn toy_text() -> String {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/toy.target")).expect("the toy")
+}
+
+/// The same on a toy whose file says something else in places.
+fn toy_with(changes: &[(&str, &str)], lines: &[(u32, &str, &str, &[Given])], cycles: u32) -> Built {
+    let text = changes.iter().fold(toy_text(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    by_hand(&Source { name: "toy.target".to_owned(), text }, lines, cycles)
+}
+
+/// Products of one block, as they are said.
+fn by_hand(target: &Source, lines: &[(u32, &str, &str, &[Given])], cycles: u32) -> Built {
+    let machine = target_file::read(target, None).expect("a valid target");
     let mut names: BTreeMap<&str, ValueId> = BTreeMap::new();
     let (mut values, mut registers, mut instructions, mut code, mut slots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (index, (cycle, unit, name, given)) in lines.iter().enumerate() {
@@ -213,6 +236,10 @@ fn toy(lines: &[(u32, &str, &str, &[Given])], cycles: u32) -> Built {
         let mut written = Vec::new();
         for (declared, given) in row.operands.iter().zip(*given) {
             operands.push(match given {
+                Start => {
+                    written.push(CodeOperand::Label(".Lbody_sample".to_owned()));
+                    Operand::Block(kgen_schedulers::program::BlockId(0))
+                }
                 I(value) => {
                     written.push(CodeOperand::Immediate(*value));
                     Operand::Immediate(*value)
@@ -239,8 +266,9 @@ fn toy(lines: &[(u32, &str, &str, &[Given])], cycles: u32) -> Built {
         }
         let memory = row.memory().map(|memory| MemoryAccess {
             region: RegionId(0),
-            low: 0,
-            high: 4,
+            // The last constant of an access is its distance from the region's start.
+            low: distance(given),
+            high: distance(given) + 4,
             read: !memory.is_store(),
             write: memory.is_store(),
         });
@@ -413,4 +441,92 @@ fn a_result_that_lands_after_the_block_is_refused() {
         [(0, "L1", "mvk_A", &[V("p", 0), I(0)]), (1, "D1", "ldw_A", &[V("x", 1), V("p", 0), I(0)])];
     assert!(toy(&lines, 3).rules().contains(&"latency"));
     assert_eq!(toy(&lines, 5).rules(), Vec::<&str>::new());
+}
+
+#[test]
+fn branches_without_their_delay_slots_are_refused() {
+    let jump: (u32, &str, &str, &[Given]) = (0, "J", "b", &[Start]);
+    assert_eq!(toy(&[jump], 3).rules(), Vec::<&str>::new());
+    assert!(toy(&[jump], 2).rules().contains(&"branch-delay"), "no room for the delay slots");
+    let filled: (u32, &str, &str, &[Given]) = (2, "L1", "mvk_A", &[V("x", 0), I(1)]);
+    assert_eq!(toy(&[jump, filled], 3).rules(), Vec::<&str>::new());
+    let late: (u32, &str, &str, &[Given]) = (3, "L1", "mvk_A", &[V("x", 0), I(1)]);
+    assert!(toy(&[jump, late], 4).rules().contains(&"branch-delay"), "after the delay slots");
+    let second: (u32, &str, &str, &[Given]) = (1, "J", "b", &[Start]);
+    assert!(toy(&[jump, second], 4).rules().contains(&"branch-delay"), "a branch in a delay slot");
+}
+
+#[test]
+fn registers_that_an_interrupt_would_change_are_refused() {
+    // The load's result is under way to a register that is read for what it holds until then.
+    let lines: [(u32, &str, &str, &[Given]); 3] = [
+        (0, "L1", "mvk_A", &[V("p", 0), I(0)]),
+        (1, "D1", "ldw_A", &[V("x", 0), V("p", 0), I(0)]),
+        (2, "L1", "mv_A", &[V("y", 1), V("p", 0)]),
+    ];
+    let interrupts = [("hazard branch_delay", "hazard interrupts must cite \"this file\"\nhazard branch_delay")];
+    assert_eq!(toy(&lines, 12).rules(), Vec::<&str>::new(), "without interrupts");
+    assert!(toy_with(&interrupts, &lines, 12).rules().contains(&"interrupts"));
+    let apart: [(u32, &str, &str, &[Given]); 3] =
+        [lines[0], (1, "D1", "ldw_A", &[V("x", 2), V("p", 0), I(0)]), (2, "L1", "mv_A", &[V("y", 1), V("p", 0)])];
+    assert_eq!(toy_with(&interrupts, &apart, 12).rules(), Vec::<&str>::new());
+}
+
+#[test]
+fn accesses_to_one_bank_are_refused() {
+    let banked = [("hazard bank cost", "hazard bank must"), ("hazard memory_port must limit 1", "hazard memory_port must limit 2")];
+    let lines = |offset: &'static [Given]| -> [(u32, &str, &str, &[Given]); 4] {
+        [
+            (0, "L1", "mvk_A", &[V("p", 0), I(0)]),
+            (0, "L2", "mvk_B", &[V("q", 0), I(0)]),
+            (1, "D1", "ldw_A", &[V("x", 1), V("p", 0), I(0)]),
+            (1, "D2", "ldw_B", offset),
+        ]
+    };
+    assert_eq!(toy_with(&banked, &lines(&[V("y", 1), V("q", 0), I(4)]), 12).rules(), Vec::<&str>::new(), "the next bank");
+    assert!(toy_with(&banked, &lines(&[V("y", 1), V("q", 0), I(16)]), 12).rules().contains(&"bank"), "the same bank of four");
+}
+
+#[test]
+fn a_modified_register_that_does_not_hold_the_old_value_is_refused() {
+    let target = target_file::embedded_source("e600").expect("the target");
+    let with_old_in = |register: u32| {
+        let (a, b, c) = ([V("old", register), I(1)], [V("a", 4), I(2)], [V("d", 3), V("old", register), V("a", 4), I(0), I(0), I(7)]);
+        let lines: [(u32, &str, &str, &[Given]); 3] = [(0, "IU1", "li", &a), (1, "IU1", "li", &b), (2, "IU1", "rlwimi", &c)];
+        by_hand(&target, &lines, 4).rules()
+    };
+    assert_eq!(with_old_in(3), Vec::<&str>::new());
+    assert!(with_old_in(5).contains(&"holds"));
+}
+
+/// Where each hazard that a machine marks `must` has a program that is refused for it: the test, by the machine.
+const REFUSED: [(&str, HazardKind, &str); 11] = [
+    ("e600", HazardKind::Tied, "a_modified_register_that_does_not_hold_the_old_value_is_refused"),
+    ("toy", HazardKind::UnitPerCycle, "unit-per-cycle"),
+    ("toy", HazardKind::Latency, "holds"),
+    ("toy", HazardKind::ResultPort, "result-port"),
+    ("toy", HazardKind::CrossPath, "cross-path"),
+    ("toy", HazardKind::BundleShape, "bundle-shape"),
+    ("toy", HazardKind::MemoryPort, "memory-port"),
+    ("toy", HazardKind::Tied, "holds"),
+    ("toy", HazardKind::EarlyClobber, "clobber"),
+    ("toy", HazardKind::Tuple, "tuple"),
+    ("toy", HazardKind::BranchDelay, "branches_without_their_delay_slots_are_refused"),
+];
+
+#[test]
+fn no_must_hazard_of_any_target_is_without_a_refused_program() {
+    let own = include_str!("check_refuses.rs");
+    let texts = target_file::embedded().chain([Source { name: "toy.target".to_owned(), text: toy_text() }]);
+    let mut seen = 0;
+    for source in texts {
+        let machine = target_file::read(&source, None).expect("a valid target");
+        for hazard in machine.hazards.iter().filter(|hazard| hazard.enforcement == Enforcement::Must) {
+            let registered = REFUSED.iter().find(|(target, kind, _)| *target == machine.name && *kind == hazard.kind);
+            let (.., place) = registered.unwrap_or_else(|| panic!("{:?} of {} has no refused program", hazard.kind, machine.name));
+            assert!(own.matches(place).count() > 1, "{place} is nowhere but in the list");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, REFUSED.len(), "the list holds hazards that no target marks `must`");
 }

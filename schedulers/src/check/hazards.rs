@@ -2,7 +2,7 @@
 
 use super::{Products, Violation};
 use crate::machine::{Enforcement, HazardKind, OperandKind, UnitId};
-use crate::program::Operand;
+use crate::program::{MemoryAccess, Operand};
 use std::collections::BTreeMap;
 
 pub(super) fn check(products: Products<'_>, violations: &mut Vec<Violation>) {
@@ -26,6 +26,102 @@ impl Cycles<'_, '_> {
     fn complain(&mut self, rule: &'static str, cycle: u32, text: &str) {
         let text = format!("block {}, cycle {cycle}: {text}", self.block);
         self.violations.push(Violation { rule, instruction: None, text });
+    }
+
+    /// A branch takes effect so many bundles later: they belong to the block, nothing after them does, and no other branch starts among them.
+    fn branch_delay(&mut self) {
+        let Some(delay) = self.must(HazardKind::BranchDelay) else { return };
+        let block = &self.products.schedule.blocks[self.block];
+        let instructions = &self.products.program.blocks[self.block].instructions;
+        let row = |instruction: u32| &self.products.machine[instructions[instruction as usize].row];
+        for slot in block.slots.iter().filter(|slot| row(slot.instruction).control.is_some()) {
+            let name = &row(slot.instruction).name;
+            if block.cycles <= slot.cycle + delay {
+                let text = format!("{name} takes effect after {delay} more cycles, the block has {}", block.cycles);
+                self.complain("branch-delay", slot.cycle, &text);
+            }
+            for other in block.slots.iter().filter(|other| other.cycle >= slot.cycle && other.instruction != slot.instruction) {
+                let other_name = &row(other.instruction).name;
+                if other.cycle > slot.cycle + delay {
+                    self.complain("branch-delay", other.cycle, &format!("{other_name} stands after the delay slots of {name}"));
+                } else if row(other.instruction).control.is_some() {
+                    self.complain("branch-delay", other.cycle, &format!("{other_name} stands in a delay slot of {name}"));
+                }
+            }
+        }
+    }
+
+    /// An interrupt lets everything under way land, so a register may not be read for what it held before a result that is under way to it.
+    fn interrupts(&mut self) {
+        if self.must(HazardKind::Interrupts).is_none() {
+            return;
+        }
+        let machine = self.products.machine;
+        let slots = &self.products.schedule.blocks[self.block].slots;
+        let instructions = &self.products.program.blocks[self.block].instructions;
+        let registers = &self.products.allocation.registers;
+        let places = |instruction: u32, written: bool| {
+            let instruction = &instructions[instruction as usize];
+            let row = &machine[instruction.row];
+            let operands = row.operands.iter().zip(&instruction.operands).enumerate();
+            operands
+                .filter_map(|(index, (declared, operand))| match (&declared.kind, operand) {
+                    (OperandKind::Register(file), Operand::Value(value)) if if written { declared.written } else { declared.read } => {
+                        let latency = row.timing.latency_of.iter().find(|(number, _)| *number as usize == index);
+                        let latency = latency.map_or(row.timing.latency_cycles, |(_, cycles)| *cycles);
+                        let first = registers[value.0 as usize]?;
+                        Some(((file.0, first, first + declared.tuple), latency))
+                    }
+                    _ => None,
+                })
+                .collect::<Vec<_>>()
+        };
+        for slot in slots {
+            for ((file, first, end), latency) in places(slot.instruction, true) {
+                for other in slots.iter().filter(|other| other.cycle > slot.cycle && other.cycle < slot.cycle + latency) {
+                    let reads = places(other.instruction, false);
+                    if reads.iter().any(|((of, low, high), _)| *of == file && *low < end && first < *high) {
+                        let reader = &machine[instructions[other.instruction as usize].row].name;
+                        let writer = &machine[instructions[slot.instruction as usize].row].name;
+                        let text =
+                            format!("{reader} reads a register that a result of {writer} is under way to; an interrupt would let it land");
+                        self.complain("interrupts", other.cycle, &text);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Memory lies in so many banks of one word each, in turn: accesses of one cycle must be known to touch different ones.
+    fn banks(&mut self) {
+        let Some(banks) = self.must(HazardKind::Bank).map(u64::from) else { return };
+        let machine = self.products.machine;
+        let word = u64::from(machine.word_bits / 8).max(1);
+        let program = self.products.program;
+        let instructions = &program.blocks[self.block].instructions;
+        let slots = &self.products.schedule.blocks[self.block].slots;
+        let conflicts = |a: &MemoryAccess, b: &MemoryAccess| {
+            let aligned =
+                |access: &MemoryAccess| u64::from(program.regions[access.region.0 as usize].align_bytes).is_multiple_of(banks * word);
+            // Distances in one region say enough; those of two only where both start at the same bank.
+            if a.region != b.region && !(aligned(a) && aligned(b)) {
+                return true;
+            }
+            let touched =
+                |access: &MemoryAccess| (access.low / word..access.high.div_ceil(word)).take(banks as usize).map(move |word| word % banks);
+            let unaligned = [a, b].iter().any(|access| u64::from(program.regions[access.region.0 as usize].align_bytes) < word);
+            unaligned || touched(a).any(|bank| touched(b).any(|other| other == bank))
+        };
+        for (index, slot) in slots.iter().enumerate() {
+            for other in slots[index + 1..].iter().filter(|other| other.cycle == slot.cycle) {
+                let accesses = [slot, other].map(|slot| instructions[slot.instruction as usize].memory.as_ref());
+                if let [Some(a), Some(b)] = accesses
+                    && conflicts(a, b)
+                {
+                    self.complain("bank", slot.cycle, "two accesses may touch one bank");
+                }
+            }
+        }
     }
 
     fn check(&mut self) {
@@ -81,6 +177,9 @@ impl Cycles<'_, '_> {
                 }
             }
         }
+        self.branch_delay();
+        self.interrupts();
+        self.banks();
         if self.must(HazardKind::UnitPerCycle).is_some() || self.must(HazardKind::UnitBusy).is_some() {
             for ((unit, cycle), count) in busy {
                 let copies = machine.units.get(unit.0 as usize).map_or(1, |unit| unit.copies);
