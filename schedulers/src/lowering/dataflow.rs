@@ -73,9 +73,11 @@ impl Flow<'_, '_, '_> {
                 continue;
             }
             // A permute of lanes needs the vectors, not the lanes one by one.
-            let operands = match self.picked_lanes(node) {
-                Some(picked) => picked.into_iter().map(|(vector, _)| vector).collect(),
-                None => node.op.operands(),
+            let operands = match (self.picked_lanes(node), &node.op) {
+                (Some(picked), _) => picked.into_iter().map(|(vector, _)| vector).collect(),
+                // A scan by lanes makes its own constants of the entries.
+                (None, Op::Element { array, index }) if self.is_scan_of_constants(node, *array, *index) => vec![*index],
+                (None, op) => op.operands(),
             };
             for operand in operands {
                 live[operand.index()] = true;

@@ -25,8 +25,7 @@ impl Flow<'_, '_, '_> {
         let array_type = self.body.nodes[array].ty.clone();
         let Type::Array { element, .. } = &array_type else { return Err(self.builder.missing(&format!("an element of a {array_type}"))) };
         if matches!(self.body.nodes[index].ty, Type::Bits { lanes: 2.., .. }) {
-            let elements = self.elements(array)?;
-            return self.scan_lanes(node, &elements, index);
+            return self.scan_lanes(node, array, index);
         }
         if let Some(index) = constant_of(self.body, index).and_then(Bits::to_u64) {
             return match self.held(array)? {
@@ -74,14 +73,14 @@ impl Flow<'_, '_, '_> {
         self.builder.scan_elements(self.files, elements, index)
     }
 
-    fn scan_lanes(&mut self, node: &Node, elements: &[Held], index: NodeHandle) -> Lowering<Held> {
+    fn scan_lanes(&mut self, node: &Node, array: NodeHandle, index: NodeHandle) -> Lowering<Held> {
         let (width, lanes) = bits_shape(self.builder, &self.body.nodes[index].ty.clone())?;
         let (to, _) = bits_shape(self.builder, &node.ty)?;
         let Held::Registers(positions) = self.value(index)? else {
-            let positions = self.scalars(index)?;
+            let (elements, positions) = (self.elements(array)?, self.scalars(index)?);
             let mut results = Vec::with_capacity(positions.len());
             for position in &positions {
-                match self.scan(elements, position)? {
+                match self.scan(&elements, position)? {
                     Held::Lanes(scalars) => results.extend(scalars),
                     _ => return Err(self.builder.missing("a lookup of vectors lane by lane")),
                 }
@@ -97,6 +96,16 @@ impl Flow<'_, '_, '_> {
         };
         let Some(table) = constants else { return Err(self.builder.missing("a lookup lane by lane in a table that is not constant")) };
         Ok(Held::Registers(self.builder.scan_table(width, &table, &positions)?))
+    }
+
+    /// A lookup lane by lane in a table of constants, in registers of many lanes.
+    pub(super) fn is_scan_of_constants(&self, node: &Node, array: NodeHandle, index: NodeHandle) -> bool {
+        let is_constant = |item: &NodeHandle| constant_of(self.body, *item).is_some();
+        let constants = matches!(&self.body.nodes[array].op, Op::Array(list) if list.iter().all(is_constant));
+        constants
+            && self.body.nodes[index].ty == node.ty
+            && matches!(node.ty, Type::Bits { lanes: 2.., .. })
+            && self.is_in_registers(&node.ty)
     }
 
     fn array_of(&self, node: &Node) -> NodeHandle {
