@@ -4,12 +4,12 @@ use crate::output::OutputFile;
 use kgen_emitters::forms::{Form, form_of};
 use kgen_emitters::{Artifact, CodeOptions, EmitError, FinishedKernel, Request, TextOptions};
 use kgen_ir::diagnostic::Diagnostic;
-use kgen_ir::kernel::Unit;
+use kgen_ir::kernel::{Kernel, Unit};
 use kgen_ir::source::Source;
-use kgen_schedulers::finish::{FinishError, FinishOptions, finish};
+use kgen_schedulers::finish::{FinishError, FinishOptions, finish_all};
 use kgen_schedulers::lowering::builder::PoolAddressing;
 use kgen_schedulers::machine::Machine;
-use kgen_schedulers::replay::{ReplayOptions, SetupCache};
+use kgen_schedulers::replay::ReplayOptions;
 use kgen_schedulers::scheduling::Effort;
 use std::sync::Arc;
 
@@ -89,14 +89,15 @@ pub fn kernels(unit: &Unit, machine: &Machine, options: &CompileOptions) -> Resu
         pool: if options.position_independent { PoolAddressing::PositionIndependent } else { PoolAddressing::Absolute },
         replay: ReplayOptions { setups: if options.effort == 0 { 1 } else { 3 }, inputs: if options.effort == 0 { 4 } else { 12 } },
     };
-    let mut cache = SetupCache::default();
-    unit.kernels
-        .iter()
-        .filter(|kernel| options.kernels.is_empty() || options.kernels.contains(&kernel.name))
-        .map(|kernel| {
-            let functions = finish(machine, kernel, finish_options, &mut cache)
-                .map_err(|error| CompileError::Finish { kernel: kernel.name.clone(), error })?;
-            Ok(FinishedKernel { kernel: kernel.clone(), functions })
+    let chosen: Vec<&Kernel> =
+        unit.kernels.iter().filter(|kernel| options.kernels.is_empty() || options.kernels.contains(&kernel.name)).collect();
+    let finished = finish_all(machine, &chosen, finish_options);
+    chosen
+        .into_iter()
+        .zip(finished)
+        .map(|(kernel, functions)| match functions {
+            Ok(functions) => Ok(FinishedKernel { kernel: kernel.clone(), functions }),
+            Err(error) => Err(CompileError::Finish { kernel: kernel.name.clone(), error }),
         })
         .collect()
 }

@@ -3,10 +3,11 @@
 use kgen_emitters::forms::form_of;
 use kgen_emitters::{CodeOptions, FinishedKernel, Request, TextOptions};
 use kgen_ir::source::Source;
-use kgen_schedulers::finish::{FinishOptions, finish};
+use kgen_schedulers::finish::{FinishError, FinishOptions, finish_all};
+use kgen_schedulers::finished::FinishedFunction;
 use kgen_schedulers::lowering::builder::PoolAddressing;
 use kgen_schedulers::random::Words;
-use kgen_schedulers::replay::{ReplayOptions, SetupCache};
+use kgen_schedulers::replay::ReplayOptions;
 use kgen_schedulers::scheduling::Effort;
 use kgen_schedulers::target_file::embedded_machine;
 use num_bigint::BigUint;
@@ -27,16 +28,17 @@ fn emitted(spec: &str, kernels: usize) -> Vec<String> {
         replay: ReplayOptions { setups: 1, inputs: 3 },
     };
     let code = CodeOptions { parameters: Vec::new(), interleave: 1, effort: 0, position_independent: false };
-    let mut cache = SetupCache::default();
-    let print = |kernel: &kgen_ir::kernel::Kernel| {
-        let functions = finish(&machine, kernel, options, &mut cache).unwrap_or_else(|error| panic!("{}: {error:#?}", kernel.name));
+    let chosen: Vec<&kgen_ir::kernel::Kernel> = unit.kernels.iter().take(kernels).collect();
+    let finished = finish_all(&machine, &chosen, options);
+    let print = |(kernel, functions): (&kgen_ir::kernel::Kernel, Result<Vec<FinishedFunction>, FinishError>)| {
+        let functions = functions.unwrap_or_else(|error| panic!("{}: {error:#?}", kernel.name));
         assert!(functions.iter().all(|function| function.performance.cycles.body.is_none()), "cycles of a target without units");
         let finished = FinishedKernel { kernel: kernel.clone(), functions };
         let request = Request { machine: &machine, unit: &unit, finished: &finished, code: &code, text: &TextOptions::default() };
         let form = form_of(&machine, None).expect("a form");
         form.emit(&request).unwrap_or_else(|error| panic!("{error}")).remove(0).text
     };
-    unit.kernels.iter().take(kernels).map(print).collect()
+    chosen.into_iter().zip(finished).map(print).collect()
 }
 
 /// Compiles the modules with a main function, every warning an error, and runs it.

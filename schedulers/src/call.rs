@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::execute::{Executor, Fault, Placement, Registers, Step};
 use crate::machine::{Abi, FileId, Machine};
-use crate::program::{Program, ProgramParameterKind};
+use crate::program::{Program, ProgramParameterKind, RegionKind};
 use kgen_ir::bits::Bits;
 use kgen_ir::domains::memory::RegionMemory;
 
@@ -93,8 +93,10 @@ pub enum CallError {
 /// Regions of arguments lie this far apart, so that a stray access meets nothing.
 const REGION_STRIDE: u64 = 0x100_0000;
 const FIRST_REGION: u64 = 0x4000_0000;
-const STACK: u64 = 0x3800_0000;
-const STACK_BYTES: u64 = 0x10_0000;
+/// The stack pointer at entry.
+const STACK_END: u64 = 0x3810_0000;
+/// Stack below it, besides what the function's frame regions take: saved registers, spills, headers.
+const STACK_BYTES: u64 = 0x1_0000;
 /// Above the stack pointer at entry: the caller's frame, of which the callee may use the header.
 const CALLER_BYTES: u64 = 64;
 
@@ -115,8 +117,10 @@ pub fn call(machine: &Machine, program: &Program, code: &Code, arguments: &[Call
     for (file, number, value) in &poison {
         registers.set(*file, *number, value.clone());
     }
-    let stack_pointer = STACK + STACK_BYTES;
-    memory.map_undefined(STACK, (STACK_BYTES + CALLER_BYTES) as usize);
+    let stack_pointer = STACK_END;
+    let frame = program.regions.iter().filter(|region| region.kind == RegionKind::Frame).filter_map(|region| region.bytes).sum::<u64>();
+    let stack_bytes = STACK_BYTES + frame.next_multiple_of(STACK_BYTES);
+    memory.map_undefined(stack_pointer - stack_bytes, (stack_bytes + CALLER_BYTES) as usize);
     set_integer(&mut registers, machine, abi, abi.stack_pointer, stack_pointer);
     let mut addresses = Vec::with_capacity(arguments.len());
     let block = widest_access_bytes(machine);

@@ -11,6 +11,7 @@ use crate::rewrite::{NoSuchRow, Rewriter};
 use crate::schedule::Schedule;
 use crate::scheduling::problem::BlockProblem;
 use crate::scheduling::{Effort, schedule_block};
+use crate::timing::TimingModel;
 
 /// What to spend and what to keep to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,7 +172,7 @@ pub fn build(program: Program, machine: &Machine, options: DriverOptions) -> Res
     let mut round = 0;
     loop {
         round += 1;
-        let schedule = schedule_program(&rewriter.program, machine, options, Effort::List);
+        let schedule = schedule_program(&rewriter.program, machine, options, options.effort.min(Effort::List));
         let unspillable = rewriter.unspillable(machine);
         let allocation_options = AllocationOptions { inline_assembly: options.inline_assembly, unspillable: &unspillable };
         let failure = match allocate(&rewriter.program, machine, &schedule, allocation_options) {
@@ -205,8 +206,11 @@ pub fn build(program: Program, machine: &Machine, options: DriverOptions) -> Res
 
 fn schedule_program(program: &Program, machine: &Machine, options: DriverOptions, effort: Effort) -> Schedule {
     let liveness = liveness(program, machine);
+    // Without a model the list scheduler's count decides.
+    let model = if machine.parameters.is_empty() { None } else { TimingModel::from_machine(machine).ok() };
     let blocks = 0..program.blocks.len() as u32;
-    let blocks = blocks.map(|block| schedule_block(program, machine, &liveness, BlockId(block), options.inline_assembly, effort)).collect();
+    let schedule = |block| schedule_block(program, machine, model.as_ref(), &liveness, BlockId(block), options.inline_assembly, effort);
+    let blocks = blocks.map(schedule).collect();
     let bounds = bounds(program, machine, hottest_blocks(program), options.inline_assembly);
     Schedule { blocks, bounds }
 }
@@ -220,7 +224,7 @@ fn improve(
     schedule: Schedule,
     allocation: Allocation,
 ) -> (Schedule, Allocation) {
-    if options.effort == Effort::List {
+    if !options.effort.is_search() {
         return (schedule, allocation);
     }
     let searched = schedule_program(program, machine, options, options.effort);

@@ -2,7 +2,7 @@
 
 use crate::allocation::Allocation;
 use crate::assemble::{AssembleError, assemble};
-use crate::assembly;
+use crate::assembly::{self, AssemblyReader};
 use crate::check::{self, Products, SecretAddresses, Violation};
 use crate::code::{Code, CodeInstruction};
 use crate::driver::{self, BuildReport, DriverError, DriverOptions};
@@ -15,14 +15,16 @@ use crate::lowering::selection::Selector;
 use crate::lowering::{self, Options};
 use crate::machine::Machine;
 use crate::program::{Program, RegionKind};
-use crate::replay::{ReplayError, ReplayFunction, ReplayOptions, Replayed, SetupCache, replay};
+use crate::replay::{ReplayError, ReplayFunction, ReplayOptions, Replayed, SetupCache, replay, replay_conversion};
 use crate::schedule::Schedule;
 use crate::scheduling::Effort;
 use crate::timing::{TimingModel, TimingReport, simulate};
 use crate::timing_of_machine::{instruction_timings, trace_event};
+use crate::twins;
 use kgen_ir::diagnostic::Diagnostic;
 use kgen_ir::kernel::Kernel;
-use kgen_ir::source::Source;
+use rayon::prelude::*;
+use std::sync::Arc;
 
 /// What shapes the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,8 @@ fn first_violations(violations: &[Violation]) -> String {
     texts.join("; ")
 }
 
+/// A function scheduled and allocated. It passed `check`.
+#[derive(Clone)]
 struct Stage {
     role: FunctionRole,
     program: Program,
@@ -97,59 +101,170 @@ struct Stage {
     copies: u32,
 }
 
+#[derive(Clone)]
 struct BuiltCode {
     allocation: Allocation,
     report: BuildReport,
     code: Code,
 }
 
+/// A function to build: once for all kernels that have it.
+struct Job {
+    role: FunctionRole,
+    program: Program,
+    /// The first kernel that has it.
+    kernel: usize,
+}
+
 /// Finishes a kernel: its own function first.
 ///
 /// # Errors
 /// See [`FinishError`].
-pub fn finish(
-    machine: &Machine,
-    kernel: &Kernel,
-    options: FinishOptions,
-    cache: &mut SetupCache,
-) -> Result<Vec<FinishedFunction>, FinishError> {
+pub fn finish(machine: &Machine, kernel: &Kernel, options: FinishOptions) -> Result<Vec<FinishedFunction>, FinishError> {
+    finish_all(machine, &[kernel], options).pop().unwrap_or_else(|| Err(FinishError::Refused(Vec::new())))
+}
+
+/// Finishes several kernels, on all cores; functions that they have in common but for the name are built, checked and replayed once. Results are in the order of the kernels.
+pub fn finish_all(machine: &Machine, kernels: &[&Kernel], options: FinishOptions) -> Vec<Result<Vec<FinishedFunction>, FinishError>> {
+    let (jobs, wanted) = jobs(machine, kernels, options);
+    let reader = AssemblyReader::new(machine);
+    let stages: Vec<Result<Stage, FinishError>> = jobs
+        .par_iter()
+        .map(|job| {
+            // Only the kernel itself is worth much time.
+            let (effort, copies) = if job.role == FunctionRole::Kernel { (options.effort, options.interleave) } else { (Effort::Draft, 1) };
+            if machine.has_assembly() {
+                stage(machine, &reader, job.role, &job.program, effort, copies)
+            } else {
+                written_order(machine, job.role, &job.program, copies)
+            }
+        })
+        .collect();
+    let model = if machine.parameters.is_empty() {
+        Ok(None)
+    } else {
+        let fail = |reasons| FinishError::Timing { target: machine.name.clone(), reasons };
+        TimingModel::from_machine(machine).map(Some).map_err(fail)
+    };
+    let cache = SetupCache::default();
+    let conversions: Vec<Result<Runs, FinishError>> = jobs
+        .par_iter()
+        .zip(&stages)
+        .map(|(job, stage)| match (job.role, stage) {
+            (FunctionRole::Import | FunctionRole::Export, Ok(stage)) => {
+                Ok(replay_conversion(machine, replay_function(stage), options.replay.inputs)?)
+            }
+            _ => Ok(Runs::new()),
+        })
+        .collect();
+    let replays: Vec<Result<Replayed, FinishError>> = kernels
+        .par_iter()
+        .zip(&wanted)
+        .map(|(kernel, wanted)| {
+            let functions = wanted.as_ref().map_err(Clone::clone)?.iter().map(|function| function.job);
+            let functions = functions.map(|job| Ok(replay_function(stages[job].as_ref()?))).collect::<Result<Vec<_>, &FinishError>>();
+            Ok(replay(machine, kernel, &functions.map_err(Clone::clone)?, options.replay, &cache)?)
+        })
+        .collect();
+    let performances: Vec<Result<Performance, FinishError>> = jobs
+        .par_iter()
+        .enumerate()
+        .map(|(index, job)| {
+            let stage = stages[index].as_ref().map_err(Clone::clone)?;
+            let model = model.as_ref().map_err(Clone::clone)?;
+            let runs = match job.role {
+                FunctionRole::Import | FunctionRole::Export => conversions[index].as_ref().map_err(Clone::clone)?,
+                FunctionRole::Kernel | FunctionRole::Setup => {
+                    let replayed = replays[job.kernel].as_ref().map_err(Clone::clone)?;
+                    let place = wanted[job.kernel].as_ref().ok().and_then(|functions| functions.iter().position(|f| f.job == index));
+                    match place.and_then(|place| replayed.runs.get(place)) {
+                        Some(runs) => runs,
+                        None => &Runs::new(),
+                    }
+                }
+            };
+            performance(machine, model.as_ref(), stage, runs, options.effort)
+        })
+        .collect();
+    let finished = |function: &Wanted, inputs: u32| -> Result<FinishedFunction, FinishError> {
+        let Stage { role, program, schedule, built, .. } = stages[function.job].clone()?;
+        let performance = performances[function.job].clone()?;
+        let evidence = Evidence { replayed_inputs: inputs };
+        let (program, built) = match &function.twin {
+            Some(twin) => under_name_of(machine, &reader, program, &schedule, built, twin)?,
+            None => (program, built),
+        };
+        let (allocation, code) = built.map(|built| (built.allocation, built.code)).unzip();
+        Ok(FinishedFunction { role, program, schedule, allocation, code, performance, evidence })
+    };
+    wanted
+        .par_iter()
+        .zip(replays.par_iter())
+        .map(|(wanted, replayed)| {
+            let functions = wanted.as_ref().map_err(Clone::clone)?;
+            // A function that was refused says more than what could not be replayed for it.
+            for function in functions {
+                stages[function.job].as_ref().map_err(Clone::clone)?;
+                conversions[function.job].as_ref().map_err(Clone::clone)?;
+            }
+            let inputs = replayed.as_ref().map_err(Clone::clone)?.inputs;
+            functions.iter().map(|function| finished(function, inputs)).collect()
+        })
+        .collect()
+}
+
+/// Steps of runs of a function.
+type Runs = Vec<Arc<[Step]>>;
+
+/// A function of a kernel.
+struct Wanted {
+    job: usize,
+    /// The kernel's own program, where the job has an equal one of another name.
+    twin: Option<Program>,
+}
+
+/// Lowers the kernels: the functions to build, and for each kernel which of them it has.
+fn jobs(machine: &Machine, kernels: &[&Kernel], options: FinishOptions) -> (Vec<Job>, Vec<Result<Vec<Wanted>, FinishError>>) {
     let selector = Selector::new(machine);
     let memory_rows = MemoryRows::of(&selector);
     let lowering_options = Options { pool_addressing: options.pool };
-    let programs = lowering::lower_selected(kernel, &selector, &memory_rows, &lowering_options)
-        .map_err(|diagnostic| FinishError::Refused(vec![*diagnostic]))?;
-    let mut stages = Vec::with_capacity(programs.len());
-    for (role, program) in programs {
-        // Only the kernel itself is worth a search.
-        let (effort, copies) = if role == FunctionRole::Kernel { (options.effort, options.interleave) } else { (Effort::List, 1) };
-        stages.push(if machine.has_assembly() {
-            stage(machine, role, &program, effort, copies)?
-        } else {
-            written_order(machine, role, &program, copies)?
-        });
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut wanted = Vec::with_capacity(kernels.len());
+    for (number, kernel) in kernels.iter().enumerate() {
+        let programs = lowering::lower_selected(kernel, &selector, &memory_rows, &lowering_options);
+        wanted.push(programs.map_err(|diagnostic| FinishError::Refused(vec![*diagnostic])).map(|programs| {
+            let mut functions = Vec::with_capacity(programs.len());
+            for (role, program) in programs {
+                let serves = role != FunctionRole::Kernel;
+                match jobs.iter().position(|job| serves && job.role == role && twins::are_twins(&job.program, &program)) {
+                    Some(job) => functions.push(Wanted { job, twin: Some(program) }),
+                    None => {
+                        functions.push(Wanted { job: jobs.len(), twin: None });
+                        jobs.push(Job { role, program, kernel: number });
+                    }
+                }
+            }
+            functions
+        }));
     }
-    let functions: Vec<ReplayFunction<'_>> = stages
-        .iter()
-        .map(|stage| ReplayFunction {
-            role: stage.role,
-            program: &stage.program,
-            code: stage.built.as_ref().map(|built| &built.code),
-            copies: stage.copies,
-        })
-        .collect();
-    let replayed = replay(machine, kernel, &functions, options.replay, cache)?;
-    let model = if machine.parameters.is_empty() {
-        None
-    } else {
-        Some(TimingModel::from_machine(machine).map_err(|reasons| FinishError::Timing { target: machine.name.clone(), reasons })?)
-    };
-    stages.into_iter().enumerate().map(|(index, stage)| finished(machine, model.as_ref(), stage, &replayed, index)).collect()
+    (jobs, wanted)
 }
 
-fn stage(machine: &Machine, role: FunctionRole, program: &Program, effort: Effort, copies: u32) -> Result<Stage, FinishError> {
+fn replay_function(stage: &Stage) -> ReplayFunction<'_> {
+    ReplayFunction { role: stage.role, program: &stage.program, code: stage.built.as_ref().map(|built| &built.code), copies: stage.copies }
+}
+
+fn stage(
+    machine: &Machine,
+    reader: &AssemblyReader<'_>,
+    role: FunctionRole,
+    program: &Program,
+    effort: Effort,
+    copies: u32,
+) -> Result<Stage, FinishError> {
     let built = driver::build_copies(program, machine, copies, DriverOptions { effort, ..DriverOptions::default() })?;
-    let code = assemble(&built.program, machine, &built.schedule, &built.allocation, &read_frame_line)?;
-    let code = read_back(machine, &built.program.name, code)?;
+    let code = assemble(&built.program, machine, &built.schedule, &built.allocation, &|_, line| read_frame_line(reader, line))?;
+    let code = read_back(machine, reader, &built.program.name, code)?;
     let products = Products {
         machine,
         program: &built.program,
@@ -161,6 +276,27 @@ fn stage(machine: &Machine, role: FunctionRole, program: &Program, effort: Effor
     check::check(products).map_err(|violations| FinishError::Check { function: built.program.name.clone(), violations })?;
     let driver::Built { program, schedule, allocation, report } = built;
     Ok(Stage { role, program, schedule, built: Some(BuiltCode { allocation, report, code }), copies })
+}
+
+/// A checked and replayed function under the name of its twin: assembled again, and equal but for the name.
+fn under_name_of(
+    machine: &Machine,
+    reader: &AssemblyReader<'_>,
+    program: Program,
+    schedule: &Schedule,
+    built: Option<BuiltCode>,
+    twin: &Program,
+) -> Result<(Program, Option<BuiltCode>), FinishError> {
+    let named = twins::renamed(&program, twin);
+    let Some(mut built) = built else { return Ok((named, None)) };
+    let code = assemble(&named, machine, schedule, &built.allocation, &|_, line| read_frame_line(reader, line))?;
+    let code = read_back(machine, reader, &named.name, code)?;
+    if !twins::same_code((&built.code, &program.name), (&code, &named.name)) {
+        let reason = format!("it is not that of `{}` under another name", program.name);
+        return Err(FinishError::ReadBack { function: named.name, reason });
+    }
+    built.code = code;
+    Ok((named, Some(built)))
 }
 
 /// A stage of a machine without assembly: its compiler schedules and allocates, so the program stays as it was written.
@@ -176,23 +312,20 @@ fn written_order(machine: &Machine, role: FunctionRole, program: &Program, copie
     Ok(Stage { role, program, schedule, built: None, copies })
 }
 
-fn read_frame_line(machine: &Machine, line: &str) -> Result<Vec<CodeInstruction>, String> {
-    let source = Source { name: "frame".to_owned(), text: line.to_owned() };
-    assembly::parse(machine, &source)
-        .map(|code| code.instructions)
-        .map_err(|errors| errors.into_iter().map(|error| error.message).collect::<Vec<_>>().join("; "))
+fn read_frame_line(reader: &AssemblyReader<'_>, line: &str) -> Result<Vec<CodeInstruction>, String> {
+    let code = reader.code(line).map(|code| code.instructions);
+    code.map_err(|errors| errors.into_iter().map(|error| error.message).collect::<Vec<_>>().join("; "))
 }
 
 /// The code as its text says it: what is checked and replayed is what a user's assembler will read.
-fn read_back(machine: &Machine, function: &str, code: Code) -> Result<Code, FinishError> {
+fn read_back(machine: &Machine, reader: &AssemblyReader<'_>, function: &str, code: Code) -> Result<Code, FinishError> {
     let wrong = |reason: String| FinishError::ReadBack { function: function.to_owned(), reason };
     let text = assembly::print(machine, &code).map_err(|misfit| wrong(misfit.to_string()))?;
-    let source = Source { name: format!("{function}.s"), text };
-    let mut read = assembly::parse(machine, &source).map_err(|errors| {
+    let mut read = reader.code(&text).map_err(|errors| {
         wrong(
             errors
                 .into_iter()
-                .map(|error| format!("{} in `{}`", error.message, &source.text[error.span.range()]))
+                .map(|error| format!("{} in `{}`", error.message, text.get(error.span.range()).unwrap_or_default()))
                 .collect::<Vec<_>>()
                 .join("; "),
         )
@@ -210,33 +343,31 @@ fn read_back(machine: &Machine, function: &str, code: Code) -> Result<Code, Fini
     Ok(read)
 }
 
-fn finished(
+fn performance(
     machine: &Machine,
     model: Option<&TimingModel>,
-    stage: Stage,
-    replayed: &Replayed,
-    index: usize,
-) -> Result<FinishedFunction, FinishError> {
+    stage: &Stage,
+    runs: &[Arc<[Step]>],
+    effort: Effort,
+) -> Result<Performance, FinishError> {
     let Stage { role, program, schedule, built, .. } = stage;
-    let evidence = Evidence { replayed_inputs: replayed.inputs };
     let pool_bytes = program.regions.iter().filter(|region| region.kind == RegionKind::Pool).filter_map(|region| region.bytes).sum();
     let Some(BuiltCode { allocation, report: build, code }) = built else {
-        let performance = Performance { pool_bytes, guesses: machine.guesses.clone(), ..Performance::default() };
-        return Ok(FinishedFunction { role, program, schedule, allocation: None, code: None, performance, evidence });
+        return Ok(Performance { pool_bytes, guesses: machine.guesses.clone(), ..Performance::default() });
     };
-    let runs = &replayed.runs[index];
-    let begin = label(&code, &format!(".Lbody_{}", program.name));
-    let end = label(&code, &format!(".Lend_{}", program.name));
+    let begin = label(code, &format!(".Lbody_{}", program.name));
+    let end = label(code, &format!(".Lend_{}", program.name));
     let time = |steps: &[Step], body_only: bool| -> Result<Option<TimingReport>, FinishError> {
         let Some(model) = model else { return Ok(None) };
         let fail = |reasons: Vec<String>| FinishError::Timing { target: machine.name.clone(), reasons };
-        let timings = instruction_timings(machine, model, &code).map_err(|misfit| fail(vec![misfit.to_string()]))?;
+        let timings = instruction_timings(machine, model, code).map_err(|misfit| fail(vec![misfit.to_string()]))?;
         let inside = |step: &&Step| !body_only || (begin..end).contains(&(step.instruction as usize));
         let trace: Vec<_> = steps.iter().filter(inside).map(trace_event).collect();
         simulate(model, &timings, &trace, &mut ()).map(Some).map_err(fail)
     };
-    // Setup and conversions run for long and have no cycle requirement: only kernels are simulated whole.
-    let timed = |steps: &[Step]| role == FunctionRole::Kernel || steps.len() < TIMED_STEPS;
+    // Setup and conversions run for long and have no cycle requirement: only kernels are simulated whole whatever it takes.
+    let most_steps = if effort > Effort::List { MOST_TIMED_STEPS } else { MOST_TIMED_STEPS_IN_HASTE };
+    let timed = |steps: &[Step]| *role == FunctionRole::Kernel || steps.len() < most_steps;
     let mut performance = Performance::default();
     if let Some(steps) = runs.first().filter(|steps| timed(steps)) {
         let body = time(steps, true)?;
@@ -264,12 +395,14 @@ fn finished(
     performance.frame_bytes = allocation.frame_bytes;
     performance.code_bytes = code.instructions.iter().map(|instruction| u64::from(machine[instruction.row].code_bytes)).sum();
     performance.pool_bytes = pool_bytes;
-    performance.guesses = guesses(machine, &code);
-    Ok(FinishedFunction { role, program, schedule, allocation: Some(allocation), code: Some(code), performance, evidence })
+    performance.guesses = guesses(machine, code);
+    Ok(performance)
 }
 
-/// Runs longer than this are not simulated.
-const TIMED_STEPS: usize = 100_000;
+/// Runs of setup functions and conversions longer than this are not simulated.
+const MOST_TIMED_STEPS: usize = 1_000_000;
+/// … where the effort is the least.
+const MOST_TIMED_STEPS_IN_HASTE: usize = 20_000;
 
 fn label(code: &Code, name: &str) -> usize {
     code.labels.iter().find(|(label, _)| label == name).map_or(code.instructions.len(), |(_, place)| *place)

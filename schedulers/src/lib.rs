@@ -33,3 +33,4 @@ pub mod scheduling;
 pub mod target_file;
 pub mod timing;
 pub mod timing_of_machine;
+mod twins;

@@ -228,7 +228,7 @@ pub struct MontgomeryForm {
 }
 
 /// A kernel lowered for a target.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Name of the emitted function.
     pub name: String,

@@ -19,6 +19,7 @@ use kgen_ir::natural::MontgomeryRadix;
 use kgen_ir::types::{ByteOrder, Type};
 use num_bigint::{BigInt, BigUint};
 use num_traits::One;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function to replay.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +81,8 @@ pub struct ReplayOptions {
 pub struct Replayed {
     /// Inputs compared.
     pub inputs: u32,
-    /// For each function in the order given, steps of runs for the timing simulation: of a kernel with a loop count, one round and two rounds.
-    pub runs: Vec<Vec<Vec<Step>>>,
+    /// For each function in the order given, steps of runs for the timing simulation: of a kernel with a loop count, one round and two rounds; none of conversions.
+    pub runs: Vec<Vec<Arc<[Step]>>>,
 }
 
 /// Why a replay failed.
@@ -122,10 +123,11 @@ pub enum ReplayError {
     },
 }
 
-/// Results of setup functions already run in this process: the same code on the same bytes gives the same bytes.
+/// Results of setup functions already run in this process: the same code on the same bytes gives the same bytes. Kernels that are replayed at the same time share it; who
+/// asks while a run is going on waits for it.
 #[derive(Debug, Default)]
 pub struct SetupCache {
-    entries: Vec<SetupRun>,
+    entries: Mutex<Vec<Arc<SetupRun>>>,
 }
 
 /// One run of a setup function.
@@ -134,13 +136,13 @@ struct SetupRun {
     function: SetupFunction,
     given: Vec<u8>,
     block: Vec<u8>,
-    steps: Vec<Step>,
+    steps: Arc<[Step]>,
 }
 
 /// Rounds given to a run-time loop at most: enough to go around, and none.
 const ROUNDS: u64 = 4;
 
-/// Runs a kernel's functions and compares.
+/// Runs a kernel with its setup function and compares; conversions have [`replay_conversion`].
 ///
 /// # Errors
 /// See [`ReplayError`].
@@ -149,47 +151,39 @@ pub fn replay(
     kernel: &Kernel,
     functions: &[ReplayFunction<'_>],
     options: ReplayOptions,
-    cache: &mut SetupCache,
+    cache: &SetupCache,
 ) -> Result<Replayed, ReplayError> {
     let mut replayed = Replayed { inputs: 0, runs: vec![Vec::new(); functions.len()] };
+    let mut first_setup = None;
     let mut refused = None;
     for setup in 0..options.setups {
         let mut words = Words(u64::from(setup).wrapping_mul(0x1000_0001));
         for input in 0..options.inputs {
-            for (number, function) in functions.iter().enumerate() {
-                match function.role {
-                    FunctionRole::Kernel => {
-                        let number_of_input = setup * options.inputs + input;
-                        let outcome = Replay { machine, kernel, functions, setup, cache: &mut *cache }.kernel(*function, input, &mut words);
-                        match outcome {
-                            Ok(steps) => {
-                                replayed.inputs += 1;
-                                let runs = &mut replayed.runs[number];
-                                if runs.len() < 2 && number_of_input < 2 {
-                                    runs.push(steps);
-                                }
-                            }
-                            Err(ReplayError::NoMeaning { reason, .. }) => refused = Some(reason),
-                            Err(ReplayError::Differs { function, place, expected, actual, .. }) => {
-                                return Err(ReplayError::Differs { function, place, expected, actual, input: number_of_input });
-                            }
-                            Err(error) => return Err(error),
+            let kernels = functions.iter().enumerate().filter(|(_, function)| function.role == FunctionRole::Kernel);
+            for (number, function) in kernels {
+                let number_of_input = setup * options.inputs + input;
+                let mut replay = Replay { machine, kernel, functions, setup, cache, first_setup: first_setup.take() };
+                let outcome = replay.kernel(*function, input, &mut words);
+                first_setup = replay.first_setup;
+                match outcome {
+                    Ok(steps) => {
+                        replayed.inputs += 1;
+                        let runs = &mut replayed.runs[number];
+                        if runs.len() < 2 && number_of_input < 2 {
+                            runs.push(steps.into());
                         }
                     }
-                    FunctionRole::Import | FunctionRole::Export if setup == 0 => {
-                        let steps = conversion(machine, *function, input, &mut words)?;
-                        if input == 0 {
-                            replayed.runs[number].push(steps);
-                        }
+                    Err(ReplayError::NoMeaning { reason, .. }) => refused = Some(reason),
+                    Err(ReplayError::Differs { function, place, expected, actual, .. }) => {
+                        return Err(ReplayError::Differs { function, place, expected, actual, input: number_of_input });
                     }
-                    FunctionRole::Import | FunctionRole::Export | FunctionRole::Setup => {}
+                    Err(error) => return Err(error),
                 }
             }
         }
     }
-    for (number, function) in functions.iter().enumerate().filter(|(_, function)| function.role == FunctionRole::Setup) {
-        let found = cache.entries.iter().find(|run| run.function.is(*function));
-        replayed.runs[number].extend(found.map(|run| run.steps.clone()));
+    if let Some(number) = functions.iter().position(|function| function.role == FunctionRole::Setup) {
+        replayed.runs[number].extend(first_setup.map(|run| run.steps.clone()));
     }
     match (replayed.inputs, refused) {
         (0, Some(reason)) => Err(ReplayError::NoMeaning { kernel: kernel.name.clone(), reason }),
@@ -197,15 +191,17 @@ pub fn replay(
     }
 }
 
-struct Replay<'a, 'c> {
+struct Replay<'a> {
     machine: &'a Machine,
     kernel: &'a Kernel,
     functions: &'a [ReplayFunction<'a>],
     setup: u32,
-    cache: &'c mut SetupCache,
+    cache: &'a SetupCache,
+    /// The first run of the setup function that this replay asked for.
+    first_setup: Option<Arc<SetupRun>>,
 }
 
-impl Replay<'_, '_> {
+impl Replay<'_> {
     fn kernel(&mut self, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
         let kernel = self.kernel;
         let montgomery = function.program.montgomery;
@@ -397,14 +393,23 @@ impl Replay<'_, '_> {
             }
             _ => return Err(unfit()),
         };
-        if let Some(run) = self.cache.entries.iter().find(|run| run.given == given && run.function.is(function)) {
-            return Ok(run.block.clone());
-        }
-        let bytes = function.program.regions.first().and_then(|region| region.bytes).unwrap_or(0) as usize;
-        let arguments = [CallArgument::Undefined(bytes), CallArgument::Region(given.clone())];
-        let called = function.call(self.machine, &arguments, 1)?;
-        let block = called.regions.into_iter().next().unwrap_or_default();
-        self.cache.entries.push(SetupRun { function: function.identity(), given, block: block.clone(), steps: called.steps });
+        // Nothing panics while the lock is held; were it so, the entries would be whole still.
+        let mut entries = self.cache.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = match entries.iter().find(|run| run.given == given && run.function.is(function)) {
+            Some(run) => run.clone(),
+            None => {
+                let bytes = function.program.regions.first().and_then(|region| region.bytes).unwrap_or(0) as usize;
+                let arguments = [CallArgument::Undefined(bytes), CallArgument::Region(given.clone())];
+                let called = function.call(self.machine, &arguments, 1)?;
+                let block = called.regions.into_iter().next().unwrap_or_default();
+                let run = Arc::new(SetupRun { function: function.identity(), given, block, steps: called.steps.into() });
+                entries.push(run.clone());
+                run
+            }
+        };
+        drop(entries);
+        let block = run.block.clone();
+        self.first_setup.get_or_insert(run);
         Ok(block)
     }
 }
@@ -447,7 +452,25 @@ fn same_code(a: &Code, b: &Code) -> bool {
         && a.data.iter().zip(&b.data).all(|(a, b)| a.bytes == b.bytes)
 }
 
-/// Import and export, against big integers.
+/// Runs an import or export function on edges and random naturals and compares with big integers; steps of its first run.
+///
+/// # Errors
+/// See [`ReplayError`].
+pub fn replay_conversion(machine: &Machine, function: ReplayFunction<'_>, inputs: u32) -> Result<Vec<Arc<[Step]>>, ReplayError> {
+    let mut words = Words(CONVERSION_SEED);
+    let mut first = Vec::new();
+    for input in 0..inputs {
+        let steps = conversion(machine, function, input, &mut words)?;
+        if input == 0 {
+            first.push(steps.into());
+        }
+    }
+    Ok(first)
+}
+
+/// Seed of the naturals that conversions get.
+const CONVERSION_SEED: u64 = 0xc047;
+
 fn conversion(machine: &Machine, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
     let program = function.program;
     let differs = |place: &str, expected: String, actual: String| ReplayError::Differs {

@@ -19,11 +19,16 @@ pub struct Builder {
     fixed: Vec<bool>,
     /// Finds the node with this operation and type. Looked up, never iterated: its order reaches no output.
     known: HashMap<(Op, Type), NodeHandle>,
+    /// Whether an operation reads the node, by node.
+    used: Vec<bool>,
     /// Effects so far.
     pub effects: Vec<Effect>,
     /// Where the limit on nodes was exceeded first.
     pub overflow: Option<Span>,
 }
+
+/// Operands of the same operator with more operands than this stay as they are, so that a sum made in steps costs no square of its length.
+const MOST_FLATTENED_OPERANDS: usize = 256;
 
 impl Builder {
     /// The node behind a handle.
@@ -49,6 +54,7 @@ impl Builder {
         let op = Op::Input(self.inputs.len() as u32);
         let handle = self.nodes.push(Node { op, ty: port.ty.clone(), span: port.span, name: port.name.clone() });
         self.fixed.push(false);
+        self.used.push(false);
         self.inputs.push(port);
         handle
     }
@@ -100,16 +106,23 @@ impl Builder {
             Op::Array(elements) => elements.iter().all(|element| self.fixed[element.index()]),
             _ => false,
         });
+        self.used.push(false);
+        for operand in key.0.operands() {
+            self.used[operand.index()] = true;
+        }
         self.known.insert(key, handle);
         handle
     }
 
-    /// Flattens operands of the same operator and drops neutral constants.
+    /// Flattens operands of the same operator and drops neutral constants. An operand that something else reads already is a value in its own right: to flatten it would
+    /// compute it again, and chains such as `a = a + b; d = d ^ a` would grow with the square of their length.
     fn nary(&mut self, nary: NaryOp, operands: Vec<NodeHandle>, ty: Type, span: Span) -> NodeHandle {
         let mut flat: Vec<NodeHandle> = Vec::with_capacity(operands.len());
         for operand in operands {
             match &self.nodes[operand].op {
-                Op::Nary(inner, list) if *inner == nary => flat.extend(list),
+                Op::Nary(inner, list) if *inner == nary && !self.used[operand.index()] && list.len() <= MOST_FLATTENED_OPERANDS => {
+                    flat.extend(list);
+                }
                 _ => flat.push(operand),
             }
         }

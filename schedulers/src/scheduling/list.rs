@@ -195,12 +195,14 @@ impl<'a> State<'a> {
             _ => Some(b),
         };
         for (position, &node) in self.candidates.iter().enumerate() {
+            let place = 4 * i64::from(self.place[node as usize]);
+            let least_key = place - i64::from(self.heights[node as usize]) * i64::from(self.options.height_weight);
+            // What could not win even without a stall needs no look at the units.
+            if best.is_some_and(|(other, at, _)| (other, self.candidates[at]) <= (least_key, node)) {
+                continue;
+            }
             let now = self.unit_now(node as usize);
-            let key = now.map(|(_, stall)| {
-                let place = 4 * i64::from(self.place[node as usize]);
-                let height = i64::from(self.heights[node as usize]) * i64::from(self.options.height_weight);
-                i64::from(stall) * STALL_WEIGHT + place - height
-            });
+            let key = now.map(|(_, stall)| i64::from(stall) * STALL_WEIGHT + least_key);
             // Registers are counted last, since most candidates are out before.
             let beaten = match (key, best) {
                 (Some(key), Some((other, at, _))) => (other, self.candidates[at]) <= (key, node),

@@ -9,6 +9,7 @@ use crate::liveness::Liveness;
 use crate::machine::Machine;
 use crate::program::{BlockId, Program};
 use crate::schedule::{BlockSchedule, Slot};
+use crate::timing::TimingModel;
 use list::{ListOptions, ListSchedule, list_schedule};
 use order_timing::OrderTiming;
 use problem::BlockProblem;
@@ -21,15 +22,26 @@ const FULL_PORTFOLIO_INSTRUCTIONS: usize = 4_000;
 const THINNING: usize = 7;
 /// Windows, from the freedom to fill every cycle to the base order itself.
 const WINDOWS: [usize; 8] = [300, 160, 80, 50, 30, 12, 4, 1];
+/// Windows of [`Effort::Draft`].
+const DRAFT_WINDOWS: [usize; 3] = [80, 12, 1];
 /// See [`ListOptions::height_weight`].
 const HEIGHT_WEIGHTS: [u32; 3] = [2, 0, 6];
 /// See [`ListOptions::reserve`].
 const RESERVES: [u32; 2] = [0, 2];
 
+/// Blocks of fewer instructions are not worth a second thread.
+const PARALLEL_INSTRUCTIONS: usize = 128;
+
 /// The ways in which a block of this many instructions is scheduled.
-fn portfolio(instructions: usize) -> Vec<ListOptions> {
+fn portfolio(instructions: usize, effort: Effort) -> Vec<ListOptions> {
+    if effort == Effort::Draft {
+        let draft = |window| ListOptions { window, reserve: 0, height_weight: HEIGHT_WEIGHTS[0] };
+        return DRAFT_WINDOWS.map(draft).to_vec();
+    }
     let mut all = Vec::new();
-    for window in WINDOWS {
+    // Windows as wide as the block are all the same.
+    let wide = WINDOWS.iter().filter(|window| **window >= instructions).count().saturating_sub(1);
+    for window in WINDOWS.into_iter().skip(wide) {
         for height_weight in HEIGHT_WEIGHTS {
             for reserve in RESERVES {
                 if window > 1 || (height_weight, reserve) == (HEIGHT_WEIGHTS[0], RESERVES[0]) {
@@ -50,6 +62,8 @@ fn portfolio(instructions: usize) -> Vec<ListOptions> {
 /// How hard to look for a good order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
+    /// List scheduling in few ways, for code whose time does not matter much.
+    Draft,
     /// List scheduling, the best of a portfolio.
     #[default]
     List,
@@ -69,10 +83,15 @@ impl Effort {
         }
     }
 
+    /// Whether there is a search after the list schedules.
+    pub fn is_search(self) -> bool {
+        !self.searches().is_empty()
+    }
+
     /// Seeds and moves of the searches.
     fn searches(self) -> &'static [(u64, u64)] {
         match self {
-            Effort::List => &[],
+            Effort::Draft | Effort::List => &[],
             Effort::ShortSearch => &[(1, 40_000)],
             Effort::Search => &[(1, 500_000), (2, 500_000)],
         }
@@ -94,6 +113,7 @@ const REACH: u32 = 40;
 pub fn schedule_block(
     program: &Program,
     machine: &Machine,
+    model: Option<&TimingModel>,
     liveness: &Liveness,
     block: BlockId,
     inline_assembly: bool,
@@ -102,13 +122,24 @@ pub fn schedule_block(
     let problem = BlockProblem::new(program, machine, liveness, block, inline_assembly);
     let base: Vec<u32> = (0..problem.nodes.len() as u32).collect();
     let heights = problem.heights();
-    let mut timing = if problem.resources.is_decoupled() { OrderTiming::new(program, machine, block) } else { None };
-    let mut found: Vec<((u32, u32), ListSchedule)> = Vec::new();
-    for options in portfolio(base.len()) {
-        let schedule = list_schedule(&problem, &base, &heights, options);
-        let cycles = timing.as_mut().map_or(schedule.block.cycles, |timing| timing.commit(&order_of(&schedule), 0));
-        found.push(((schedule.overflow, cycles), schedule));
-    }
+    let timing = model.filter(|_| problem.resources.is_decoupled()).and_then(|model| OrderTiming::new(program, machine, model, block));
+    let options = portfolio(base.len(), effort);
+    let in_ways = |options: &ListOptions| list_schedule(&problem, &base, &heights, *options);
+    let schedules: Vec<ListSchedule> =
+        if base.len() < PARALLEL_INSTRUCTIONS { options.iter().map(in_ways).collect() } else { options.par_iter().map(in_ways).collect() };
+    // What overflows more than another is out, whatever its time.
+    let least = schedules.iter().map(|schedule| schedule.overflow).min().unwrap_or(0);
+    let schedules: Vec<ListSchedule> = schedules.into_iter().filter(|schedule| schedule.overflow == least).collect();
+    let timed = |timing: &mut Option<OrderTiming>, schedule: &ListSchedule| {
+        timing.as_mut().map_or(schedule.block.cycles, |timing| timing.commit(&order_of(schedule), 0))
+    };
+    let cycles: Vec<u32> = if base.len() < PARALLEL_INSTRUCTIONS {
+        let mut timing = timing.clone();
+        schedules.iter().map(|schedule| timed(&mut timing, schedule)).collect()
+    } else {
+        schedules.par_iter().map_init(|| timing.clone(), timed).collect()
+    };
+    let mut found: Vec<((u32, u32), ListSchedule)> = cycles.into_iter().map(|cycles| (least, cycles)).zip(schedules).collect();
     // Stable: of equal ones the wider window stays first.
     found.sort_by_key(|(rank, _)| *rank);
     let Some(((overflow, cycles), best)) = found.first() else { return BlockSchedule { slots: Vec::new(), cycles: 0 } };

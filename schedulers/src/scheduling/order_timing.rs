@@ -28,8 +28,7 @@ pub struct OrderTiming {
 
 impl OrderTiming {
     /// The timing of a block, if the machine has a timing model that can time straight lines.
-    pub fn new(program: &Program, machine: &Machine, block: BlockId) -> Option<Self> {
-        let model = TimingModel::from_machine(machine).ok()?;
+    pub fn new(program: &Program, machine: &Machine, model: &TimingModel, block: BlockId) -> Option<Self> {
         let mut numbers = Numbers { next: vec![0; machine.register_files.len()], of_value: BTreeMap::new() };
         let mut rows: BTreeMap<RowId, RowModel> = BTreeMap::new();
         let mut instructions = Vec::new();
@@ -41,7 +40,7 @@ impl OrderTiming {
                 continue;
             }
             number.push(Some(instructions.len() as u32));
-            let row = rows.entry(instruction.row).or_insert_with(|| RowModel::new(machine, &model, instruction.row));
+            let row = rows.entry(instruction.row).or_insert_with(|| RowModel::new(machine, model, instruction.row));
             instructions.push(row.instruction(&machine[instruction.row], |operand| match instruction.operands.get(operand) {
                 Some(Operand::Value(value)) => Some(numbers.register(program, *value)),
                 _ => None,
@@ -51,11 +50,11 @@ impl OrderTiming {
             operands.push(StraightLineOperand { data_address: address, short_operand: false });
         }
         let instruction_bytes = machine.instruction_bytes.max(1);
-        let line = StraightLine::new(&model, &instructions, &operands, 0, instruction_bytes).ok()?;
+        let line = StraightLine::new(model, &instructions, &operands, 0, instruction_bytes).ok()?;
         let named = |name: &str| machine.units.iter().position(|unit| unit.name == name).map(|index| UnitId(index as u16));
         let units = model.units.iter().filter_map(|unit| named(&unit.name)).collect();
         let instruction_bytes = u64::from(instruction_bytes);
-        Some(Self { line, model, instructions, operands, instruction_bytes, units, number, order: Vec::new() })
+        Some(Self { line, model: model.clone(), instructions, operands, instruction_bytes, units, number, order: Vec::new() })
     }
 
     fn numbered(&mut self, order: &[u32], from: usize) {
