@@ -548,7 +548,6 @@ pub unsafe fn mont_select_512(
     }
 }
 /// `mont_select_512_setup` on e600.
-/// 67801 cycles in the model without register saves, 67830 the whole call.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
@@ -580,50 +579,49 @@ pub unsafe fn mont_select_512_setup(
             "addi 8,1,816",                          // frame_d = stack
             "stw 6,1340(1)",                         // frame_b, stack
             "addi 9,1,1120",                         // frame_e = stack
-            "addi 10,1,1280",                        // frame_f = stack
-            "addi 11,5,48",                          // modulus_limbs_48 = frame
+            "addi 10,5,48",                          // modulus_limbs_48 = frame
+            "addi 11,1,1280",                        // frame_f = stack
+            "stw 10,1344(1)",                        // modulus_limbs_48, stack
             "addi 0,6,48",                           // inverse_limbs_48 = frame_b
-            "addi 12,8,16",                          // running_16 = frame_d
-            "stw 11,1344(1)",                        // modulus_limbs_48, stack
-            "addi 14,8,12",                          // running_12 = frame_d
-            "addi 15,7,128",                         // normal_128 = frame_c
             "stw 0,1348(1)",                         // inverse_limbs_48, stack
+            "addi 12,8,16",                          // running_16 = frame_d
+            "addi 14,8,12",                          // running_12 = frame_d
             "addi 0,3,80",                           // setup_80 = setup
-            "addi 16,3,82",                          // setup_82 = setup
-            "addi 17,3,240",                         // setup_240 = setup
+            "addi 15,7,128",                         // normal_128 = frame_c
             "stw 0,1352(1)",                         // setup_80, stack
-            "addi 0,3,242",                          // setup_242 = setup
-            "addi 18,3,400",                         // setup_400 = setup
-            "stw 16,1356(1)",                        // setup_82, stack
-            "addi 16,3,402",                         // setup_402 = setup
-            "addi 19,3,576",                         // setup_576 = setup
-            "stw 17,1360(1)",                        // setup_240, stack
-            "addi 17,3,578",                         // setup_578 = setup
-            "addi 20,3,752",                         // setup_752 = setup
-            "stw 0,1364(1)",                         // setup_242, stack
-            "addi 0,3,832",                          // setup_832 = setup
+            "addi 0,3,82",                           // setup_82 = setup
+            "stw 0,1356(1)",                         // setup_82, stack
+            "addi 0,3,240",                          // setup_240 = setup
+            "addi 16,3,242",                         // setup_242 = setup
+            "stw 0,1360(1)",                         // setup_240, stack
+            "addi 0,3,400",                          // setup_400 = setup
+            "addi 17,3,402",                         // setup_402 = setup
+            "stw 16,1364(1)",                        // setup_242, stack
+            "addi 16,3,576",                         // setup_576 = setup
+            "addi 18,3,578",                         // setup_578 = setup
+            "stw 0,1368(1)",                         // setup_400, stack
+            "addi 0,3,752",                          // setup_752 = setup
+            "addi 19,3,832",                         // setup_832 = setup
+            "stw 17,1372(1)",                        // setup_402, stack
             "addi 3,3,912",                          // setup_912 = setup
-            "stw 18,1368(1)",                        // setup_400, stack
-            "vspltisb 0,0",                          // constant_t
-            "li 18,0",                               // constant
-            "stw 16,1372(1)",                        // setup_402, stack
-            "stw 19,1376(1)",                        // setup_576, stack
-            "li 16,64",                              // constant_b
-            "li 19,40",                              // constant_g
-            "stw 17,1380(1)",                        // setup_578, stack
-            "mtctr 16",                              // counter = constant_b
-            "li 17,1",                               // constant_n
-            "stw 20,1384(1)",                        // setup_752, stack
+            "stw 16,1376(1)",                        // setup_576, stack
+            "li 16,0",                               // constant
+            "stw 18,1380(1)",                        // setup_578, stack
+            "li 17,64",                              // constant_b
+            "li 18,40",                              // constant_g
+            "stw 0,1384(1)",                         // setup_752, stack
+            "li 0,1",                                // constant_n
             "li 20,13",                              // constant_o
-            "li 21,76",                              // constant_u
-            "stw 0,1388(1)",                         // setup_832, stack
-            "li 0,10",                               // constant_y
-            "li 22,8191",                            // constant_32
+            "stw 19,1388(1)",                        // setup_832, stack
+            "vspltisb 0,0",                          // constant_t
+            "li 19,76",                              // constant_u
             "stw 3,1392(1)",                         // setup_912, stack
-            "li 3,-1",                               // constant_33
-            "li 3,156",                              // constant_34
-            "li 3,8192",                             // constant_41
-            "li 3,12",                               // constant_42
+            "li 3,10",                               // constant_y
+            "li 21,8191",                            // constant_32
+            "li 21,-1",                              // constant_33
+            "li 21,156",                             // constant_34
+            "li 21,8192",                            // constant_41
+            "li 21,12",                              // constant_42
             "li 22,72",                              // constant_45
             "li 23,284",                             // constant_54
             "li 23,-4",                              // constant_55
@@ -637,252 +635,253 @@ pub unsafe fn mont_select_512_setup(
             "li 24,44",                              // constant_112
             "li 24,204",                             // constant_117
             "li 24,200",                             // constant_120
-            "mr 24,18",                              // constant_copy_0 = constant
+            "mtctr 17",                              // counter = constant_b
+            "mr 24,16",                              // constant_copy_0 = constant
             "4:",
-            "stwx 18,5,24",                          // constant, frame, constant_c
+            "stwx 16,5,24",                          // constant, frame, constant_c
             "addi 24,24,4",                          // index = constant_c
             "bdnz 4b",                               // counter_c = counter_b
-            "mtctr 16",                              // counter_e = constant_b
-            "mr 16,18",                              // constant_copy_1 = constant
+            "mtctr 17",                              // counter_e = constant_b
+            "mr 17,16",                              // constant_copy_1 = constant
             "5:",
-            "stwx 18,6,16",                          // constant, frame_b, constant_e
-            "addi 16,16,4",                          // index_b = constant_e
+            "stwx 16,6,17",                          // constant, frame_b, constant_e
+            "addi 17,17,4",                          // index_b = constant_e
             "bdnz 5b",                               // counter_g = counter_f
-            "mtctr 19",                              // counter_h = constant_g
-            "mr 6,18",                               // constant_copy_2 = constant
-            "mr 16,18",                              // constant_copy_3 = constant
+            "mtctr 18",                              // counter_h = constant_g
+            "mr 6,16",                               // constant_copy_2 = constant
             "stw 6,1396(1)",                         // constant_copy_2, stack
-            "mr 6,18",                               // constant_copy_4 = constant
-            "stw 16,1400(1)",                        // constant_copy_3, stack
-            "lwz 16,1396(1)",                        // constant_copy_2_reload_118 = stack
+            "mr 6,16",                               // constant_copy_3 = constant
+            "stw 6,1400(1)",                         // constant_copy_3, stack
+            "mr 6,16",                               // constant_copy_4 = constant
+            "lwz 17,1396(1)",                        // constant_copy_2_reload_118 = stack
             "lwz 24,1400(1)",                        // constant_copy_3_reload_119 = stack
             "6:",
-            "lhzx 25,4,16",                          // limb = modulus, constant_h
-            "addi 16,16,2",                          // index_c = constant_h
+            "lhzx 25,4,17",                          // limb = modulus, constant_h
+            "addi 17,17,2",                          // index_c = constant_h
             "add 24,25,24",                          // limb_b = limb, constant_i
             "andi. 25,24,8191",                      // limb_c, unused = limb_b
             "srwi 24,24,13",                         // carry = limb_b
-            "stwx 25,11,6",                          // limb_c, modulus_limbs_48, constant_j
+            "stwx 25,10,6",                          // limb_c, modulus_limbs_48, constant_j
             "addi 6,6,4",                            // to = constant_j
             "bdnz 6b",                               // counter_j = counter_i
             "mtctr 20",                              // counter_k = constant_o
             "lwz 4,48(5)",                           // lowest = frame
-            "mr 5,18",                               // constant_copy_5 = constant
+            "mr 5,16",                               // constant_copy_5 = constant
             "stw 5,1404(1)",                         // constant_copy_5, stack
-            "mr 5,17",                               // constant_n_copy_6 = constant_n
-            "mr 6,18",                               // constant_copy_7 = constant
+            "mr 5,0",                                // constant_n_copy_6 = constant_n
             "stw 5,1408(1)",                         // constant_n_copy_6, stack
-            "lwz 5,1404(1)",                         // constant_copy_5_reload_120 = stack
-            "lwz 16,1408(1)",                        // constant_n_copy_6_reload_121 = stack
+            "mr 5,16",                               // constant_copy_7 = constant
+            "lwz 6,1404(1)",                         // constant_copy_5_reload_120 = stack
+            "lwz 17,1408(1)",                        // constant_n_copy_6_reload_121 = stack
             "7:",
-            "srwi 6,6,1",                            // inverse = constant_q
-            "addi 5,5,1",                            // index_d = constant_p
-            "stw 5,1300(1)",                         // index_d, stack
-            "andi. 5,16,1",                          // bit, unused_b = constant_n_b
-            "subf 20,5,18",                          // bit_b = bit, constant
-            "slwi 5,5,12",                           // inverse_b = bit
+            "srwi 5,5,1",                            // inverse = constant_q
+            "addi 6,6,1",                            // index_d = constant_p
+            "stw 6,1300(1)",                         // index_d, stack
+            "andi. 6,17,1",                          // bit, unused_b = constant_n_b
+            "subf 20,6,16",                          // bit_b = bit, constant
+            "slwi 6,6,12",                           // inverse_b = bit
             "and 20,4,20",                           // bit_c = lowest, bit_b
-            "or 6,6,5",                              // inverse_c = inverse, inverse_b
-            "add 5,16,20",                           // bit_d = constant_n_b, bit_c
-            "srwi 16,5,1",                           // half = bit_d
-            "lwz 5,1300(1)",                         // index_d_reload_65 = stack
+            "or 5,5,6",                              // inverse_c = inverse, inverse_b
+            "add 6,17,20",                           // bit_d = constant_n_b, bit_c
+            "srwi 17,6,1",                           // half = bit_d
+            "lwz 6,1300(1)",                         // index_d_reload_65 = stack
             "bdnz 7b",                               // counter_m = counter_l
-            "stw 6,0(10)",                           // constant_s, frame_f
-            "mtctr 21",                              // counter_n = constant_u
-            "mr 4,18",                               // constant_copy_8 = constant
-            "stw 6,4(10)",                           // constant_s, frame_f
-            "stw 6,8(10)",                           // constant_s, frame_f
-            "stw 6,12(10)",                          // constant_s, frame_f
-            "lvx 1,0,10",                            // factor_b = frame_f
+            "stw 5,0(11)",                           // constant_s, frame_f
+            "mtctr 19",                              // counter_n = constant_u
+            "mr 4,16",                               // constant_copy_8 = constant
+            "stw 5,4(11)",                           // constant_s, frame_f
+            "stw 5,8(11)",                           // constant_s, frame_f
+            "stw 5,12(11)",                          // constant_s, frame_f
+            "lvx 1,0,11",                            // factor_b = frame_f
             "8:",
-            "stwx 18,8,4",                           // constant, frame_d, constant_v
+            "stwx 16,8,4",                           // constant, frame_d, constant_v
             "addi 4,4,4",                            // index_e = constant_v
             "bdnz 8b",                               // counter_p = counter_o
-            "mr 4,19",                               // constant_g_copy_9 = constant_g
-            "stw 17,16(8)",                          // constant_n, frame_d
-            "mr 5,18",                               // constant_copy_10 = constant
+            "mr 4,18",                               // constant_g_copy_9 = constant_g
+            "stw 0,16(8)",                           // constant_n, frame_d
+            "mr 5,16",                               // constant_copy_10 = constant
             "stw 4,1412(1)",                         // constant_g_copy_9, stack
             "lwz 4,1412(1)",                         // constant_g_copy_9_reload_122 = stack
             "9:",
-            "lwz 6,16(8)",                           // lowest_b = frame_d
-            "stw 6,0(10)",                           // lowest_b, frame_f
-            "lvx 2,0,10",                            // lowest_c = frame_f
+            "mtctr 3",                               // counter_r = constant_y
+            "lwz 0,16(8)",                           // lowest_b = frame_d
+            "stw 0,0(11)",                           // lowest_b, frame_f
+            "lvx 2,0,11",                            // lowest_c = frame_f
             "vmsumuhm 2,2,1,0",                      // lowest_d = lowest_c, factor_b, constant_t
             "stvx 2,0,9",                            // lowest_d, frame_e
-            "lwz 6,0(9)",                            // digit = frame_e
-            "andi. 6,6,8191",                        // digit_b, unused_c = digit
-            "stw 6,0(10)",                           // digit_b, frame_f
-            "lwz 16,1348(1)",                        // inverse_limbs_48_reload_105 = stack
-            "stwx 6,16,5",                           // digit_b, inverse_limbs_48_reload_105, constant_x
-            "stw 6,4(10)",                           // digit_b, frame_f
-            "mtctr 0",                               // counter_r = constant_y
-            "stw 6,8(10)",                           // digit_b, frame_f
-            "stw 6,12(10)",                          // digit_b, frame_f
-            "lvx 2,0,10",                            // factor_c = frame_f
-            "mr 6,18",                               // constant_copy_11 = constant
+            "lwz 0,0(9)",                            // digit = frame_e
+            "andi. 0,0,8191",                        // digit_b, unused_c = digit
+            "stw 0,0(11)",                           // digit_b, frame_f
+            "lwz 6,1348(1)",                         // inverse_limbs_48_reload_105 = stack
+            "stwx 0,6,5",                            // digit_b, inverse_limbs_48_reload_105, constant_x
+            "stw 0,4(11)",                           // digit_b, frame_f
+            "stw 0,8(11)",                           // digit_b, frame_f
+            "stw 0,12(11)",                          // digit_b, frame_f
+            "lvx 2,0,11",                            // factor_c = frame_f
+            "mr 6,16",                               // constant_copy_11 = constant
             "10:",
-            "lvx 3,11,6",                            // limbs = modulus_limbs_48, constant_z
+            "lvx 3,10,6",                            // limbs = modulus_limbs_48, constant_z
             "vmsumuhm 3,3,2,0",                      // products_b = limbs, factor_c, constant_t
             "stvx 3,9,6",                            // products_b, frame_e, constant_z
             "addi 6,6,16",                           // index_f = constant_z
             "bdnz 10b",                              // counter_t = counter_s
-            "mtctr 19",                              // counter_u = constant_g
-            "mr 6,18",                               // constant_copy_12 = constant
-            "mr 16,18",                              // constant_copy_13 = constant
-            "stw 6,1416(1)",                         // constant_copy_12, stack
+            "mtctr 18",                              // counter_u = constant_g
+            "mr 0,16",                               // constant_copy_12 = constant
+            "stw 0,1416(1)",                         // constant_copy_12, stack
+            "mr 0,16",                               // constant_copy_13 = constant
             "lwz 6,1416(1)",                         // constant_copy_12_reload_123 = stack
             "11:",
             "lwzx 17,12,6",                          // limb_d = running_16, constant_27
             "lwzx 20,9,6",                           // product = frame_e, constant_27
             "add 17,17,20",                          // sum = limb_d, product
-            "add 16,17,16",                          // sum_b = sum, constant_28
-            "andi. 17,16,8191",                      // digit_c, unused_d = sum_b
-            "srwi 16,16,13",                         // carry_b = sum_b
+            "add 0,17,0",                            // sum_b = sum, constant_28
+            "andi. 17,0,8191",                       // digit_c, unused_d = sum_b
+            "srwi 0,0,13",                           // carry_b = sum_b
             "stwx 17,14,6",                          // digit_c, running_12, constant_27
             "addi 6,6,4",                            // index_g = constant_27
             "bdnz 11b",                              // counter_w = counter_v
-            "stw 16,172(8)",                         // constant_30, frame_d
+            "stw 0,172(8)",                          // constant_30, frame_d
             "addi 5,5,4",                            // index_h = constant_x
             "addi 4,4,-1",                           // counter_x = counter_q
             "cmpwi 0,4,0",                           // is_zero = counter_x
             "bne 0,9b",                              // is_zero
-            "mtctr 19",                              // counter_y = constant_g
-            "mr 4,18",                               // constant_copy_14 = constant
-            "mr 5,18",                               // constant_copy_15 = constant
-            "stw 4,1420(1)",                         // constant_copy_14, stack
-            "mr 4,18",                               // constant_copy_16 = constant
-            "li 6,-1",                               // constant_33_again_73
-            "stw 5,1424(1)",                         // constant_copy_15, stack
+            "mtctr 18",                              // counter_y = constant_g
+            "mr 0,16",                               // constant_copy_14 = constant
+            "stw 0,1420(1)",                         // constant_copy_14, stack
+            "mr 0,16",                               // constant_copy_15 = constant
+            "stw 0,1424(1)",                         // constant_copy_15, stack
+            "mr 0,16",                               // constant_copy_16 = constant
+            "li 4,-1",                               // constant_33_again_73
             "li 5,156",                              // constant_34_again_74
-            "lwz 16,1420(1)",                        // constant_copy_14_reload_124 = stack
+            "lwz 6,1420(1)",                         // constant_copy_14_reload_124 = stack
             "lwz 17,1424(1)",                        // constant_copy_15_reload_125 = stack
             "12:",
-            "addi 16,16,4",                          // index_i = constant_35
-            "lwzx 20,11,5",                          // limb_e = modulus_limbs_48, constant_34_b
+            "addi 6,6,4",                            // index_i = constant_35
+            "lwzx 20,10,5",                          // limb_e = modulus_limbs_48, constant_34_b
             "addi 5,5,-4",                           // at = constant_34_b
-            "stw 16,1308(1)",                        // index_i, stack
-            "subf 16,20,18",                         // found_b = limb_e, constant
-            "and 20,20,6",                           // limb_f = limb_e, constant_33_b
+            "stw 6,1308(1)",                         // index_i, stack
+            "subf 6,20,16",                          // found_b = limb_e, constant
+            "and 20,20,4",                           // limb_f = limb_e, constant_33_b
             "stw 5,1304(1)",                         // at, stack
-            "srwi 5,16,31",                          // found_c = found_b
-            "or 4,4,20",                             // found = constant_37, limb_f
-            "lwz 16,1308(1)",                        // index_i_reload_76 = stack
+            "srwi 5,6,31",                           // found_c = found_b
+            "or 0,0,20",                             // found = constant_37, limb_f
+            "lwz 6,1308(1)",                         // index_i_reload_76 = stack
             "addi 20,5,-1",                          // found_d = found_c
             "lwz 5,1304(1)",                         // at_reload_75 = stack
-            "and 6,6,20",                            // unseen = constant_33_b, found_d
-            "subf 17,6,17",                          // zeros = unseen, constant_36
+            "and 4,4,20",                            // unseen = constant_33_b, found_d
+            "subf 17,4,17",                          // zeros = unseen, constant_36
             "bdnz 12b",                              // counter_26 = counter_z
-            "stw 4,1316(1)",                         // constant_40, stack
-            "mtctr 3",                               // counter_27 = constant_42
-            "mr 3,18",                               // constant_copy_17 = constant
+            "stw 0,1316(1)",                         // constant_40, stack
+            "mtctr 21",                              // counter_27 = constant_42
+            "mr 4,16",                               // constant_copy_17 = constant
             "stw 17,1312(1)",                        // constant_39, stack
-            "li 4,1",                                // constant_n_again_64
+            "li 0,1",                                // constant_n_again_64
             "li 5,8192",                             // constant_41_again_79
             "lwz 6,1316(1)",                         // constant_40_reload_78 = stack
             "13:",
-            "addi 3,3,1",                            // index_j = constant_43
-            "srwi 16,6,12",                          // top = constant_40_b
-            "stw 3,1320(1)",                         // index_j, stack
-            "addi 3,16,-1",                          // top_b = top
-            "and 16,6,3",                            // top_c = constant_40_b, top_b
+            "addi 4,4,1",                            // index_j = constant_43
+            "stw 4,1320(1)",                         // index_j, stack
+            "srwi 4,6,12",                           // top = constant_40_b
+            "addi 4,4,-1",                           // top_b = top
+            "and 20,6,4",                            // top_c = constant_40_b, top_b
+            "add 6,6,20",                            // found_e = constant_40_b, top_c
+            "and 20,0,4",                            // found_f = constant_n_d, top_b
+            "add 0,0,20",                            // up = constant_n_d, found_f
             "srwi 20,5,1",                           // up_b = constant_41_b
-            "and 24,4,3",                            // found_f = constant_n_d, top_b
-            "add 6,6,16",                            // found_e = constant_40_b, top_c
-            "add 4,4,24",                            // up = constant_n_d, found_f
-            "and 3,20,3",                            // up_c = up_b, top_b
-            "subf 5,3,5",                            // down = up_c, constant_41_b
-            "lwz 3,1320(1)",                         // index_j_reload_80 = stack
+            "and 4,20,4",                            // up_c = up_b, top_b
+            "subf 5,4,5",                            // down = up_c, constant_41_b
+            "lwz 4,1320(1)",                         // index_j_reload_80 = stack
             "bdnz 13b",                              // counter_29 = counter_28
             "mtctr 22",                              // counter_30 = constant_45
-            "mr 3,18",                               // constant_copy_18 = constant
+            "mr 4,16",                               // constant_copy_18 = constant
             "14:",
-            "stwx 18,7,3",                           // constant, frame_c, constant_46
-            "addi 3,3,4",                            // index_k = constant_46
+            "stwx 16,7,4",                           // constant, frame_c, constant_46
+            "addi 4,4,4",                            // index_k = constant_46
             "bdnz 14b",                              // counter_32 = counter_31
-            "stw 4,0(10)",                           // constant_n_e, frame_f
-            "mtctr 0",                               // counter_33 = constant_y
-            "mr 3,18",                               // constant_copy_19 = constant
-            "stw 4,4(10)",                           // constant_n_e, frame_f
-            "stw 4,8(10)",                           // constant_n_e, frame_f
-            "stw 4,12(10)",                          // constant_n_e, frame_f
-            "lvx 1,0,10",                            // factor_d = frame_f
+            "stw 0,0(11)",                           // constant_n_e, frame_f
+            "mtctr 3",                               // counter_33 = constant_y
+            "mr 3,16",                               // constant_copy_19 = constant
+            "stw 0,4(11)",                           // constant_n_e, frame_f
+            "stw 0,8(11)",                           // constant_n_e, frame_f
+            "stw 0,12(11)",                          // constant_n_e, frame_f
+            "lvx 1,0,11",                            // factor_d = frame_f
             "15:",
-            "lvx 2,11,3",                            // limbs_b = modulus_limbs_48, constant_48
+            "lvx 2,10,3",                            // limbs_b = modulus_limbs_48, constant_48
             "vmsumuhm 2,2,1,0",                      // products_c = limbs_b, factor_d, constant_t
             "stvx 2,9,3",                            // products_c, frame_e, constant_48
             "addi 3,3,16",                           // index_l = constant_48
             "bdnz 15b",                              // counter_35 = counter_34
-            "mtctr 19",                              // counter_36 = constant_g
-            "mr 0,18",                               // constant_copy_20 = constant
-            "mr 3,18",                               // constant_copy_21 = constant
-            "stw 0,1428(1)",                         // constant_copy_20, stack
-            "lwz 6,1428(1)",                         // constant_copy_20_reload_126 = stack
+            "mtctr 18",                              // counter_36 = constant_g
+            "mr 3,16",                               // constant_copy_20 = constant
+            "stw 3,1428(1)",                         // constant_copy_20, stack
+            "mr 3,16",                               // constant_copy_21 = constant
+            "lwz 4,1428(1)",                         // constant_copy_20_reload_126 = stack
             "16:",
-            "lwzx 0,9,6",                            // product_b = frame_e, constant_50
-            "add 0,0,3",                             // product_c = product_b, constant_51
-            "andi. 11,0,8191",                       // digit_d, unused_e = product_c
-            "srwi 3,0,13",                           // carry_c = product_c
-            "stwx 11,15,6",                          // digit_d, normal_128, constant_50
-            "addi 6,6,4",                            // index_m = constant_50
+            "lwzx 6,9,4",                            // product_b = frame_e, constant_50
+            "add 3,6,3",                             // product_c = product_b, constant_51
+            "andi. 6,3,8191",                        // digit_d, unused_e = product_c
+            "srwi 3,3,13",                           // carry_c = product_c
+            "stwx 6,15,4",                           // digit_d, normal_128, constant_50
+            "addi 4,4,4",                            // index_m = constant_50
             "bdnz 16b",                              // counter_38 = counter_37
-            "mr 0,23",                               // constant_56_copy_22 = constant_56
-            "stw 0,1432(1)",                         // constant_56_copy_22, stack
-            "mr 0,18",                               // constant_copy_23 = constant
-            "stw 0,1436(1)",                         // constant_copy_23, stack
-            "mr 0,17",                               // constant_39_copy_24 = constant_39
-            "li 3,-4",                               // constant_55_again_82
+            "mr 3,23",                               // constant_56_copy_22 = constant_56
+            "stw 3,1432(1)",                         // constant_56_copy_22, stack
+            "mr 3,16",                               // constant_copy_23 = constant
+            "stw 3,1436(1)",                         // constant_copy_23, stack
+            "mr 3,17",                               // constant_39_copy_24 = constant_39
+            "li 4,-4",                               // constant_55_again_82
             "lwz 6,1432(1)",                         // constant_56_copy_22_reload_127 = stack
-            "lwz 11,1436(1)",                        // constant_copy_23_reload_128 = stack
+            "lwz 10,1436(1)",                        // constant_copy_23_reload_128 = stack
             "17:",
-            "mtctr 19",                              // counter_40 = constant_g
-            "mr 16,18",                              // constant_copy_25 = constant
-            "andi. 20,0,1",                          // moves, unused_f = constant_39_b
-            "subf 20,20,18",                         // moves_b = moves, constant
-            "stw 16,1440(1)",                        // constant_copy_25, stack
-            "li 16,284",                             // constant_54_again_81
-            "mr 16,16",                              // constant_54_copy_26 = constant_54_again_81
+            "mtctr 18",                              // counter_40 = constant_g
+            "mr 20,16",                              // constant_copy_25 = constant
+            "andi. 21,3,1",                          // moves, unused_f = constant_39_b
+            "subf 21,21,16",                         // moves_b = moves, constant
+            "stw 20,1440(1)",                        // constant_copy_25, stack
+            "li 20,284",                             // constant_54_again_81
+            "mr 20,20",                              // constant_54_copy_26 = constant_54_again_81
             "lwz 22,1440(1)",                        // constant_copy_25_reload_129 = stack
             "18:",
-            "add 23,16,3",                           // from = constant_54_b, constant_55_b
-            "lwzx 24,7,16",                          // limb_g = frame_c, constant_54_b
+            "add 23,20,4",                           // from = constant_54_b, constant_55_b
+            "lwzx 24,7,20",                          // limb_g = frame_c, constant_54_b
             "addi 22,22,4",                          // index_n = constant_58
             "lwzx 23,7,23",                          // limb_h = frame_c, from
             "xor 23,24,23",                          // limb_i = limb_g, limb_h
-            "and 23,23,20",                          // limb_j = limb_i, moves_b
+            "and 23,23,21",                          // limb_j = limb_i, moves_b
             "xor 23,24,23",                          // limb_k = limb_g, limb_j
-            "stwx 23,7,16",                          // limb_k, frame_c, constant_54_b
-            "addi 16,16,-4",                         // at_b = constant_54_b
+            "stwx 23,7,20",                          // limb_k, frame_c, constant_54_b
+            "addi 20,20,-4",                         // at_b = constant_54_b
             "bdnz 18b",                              // counter_42 = counter_41
-            "srwi 0,0,1",                            // places = constant_39_b
+            "srwi 3,3,1",                            // places = constant_39_b
+            "add 4,4,4",                             // distance = constant_55_b, constant_55_b
+            "addi 10,10,1",                          // index_o = constant_57
             "addi 6,6,-1",                           // counter_43 = counter_39
-            "add 3,3,3",                             // distance = constant_55_b, constant_55_b
-            "addi 11,11,1",                          // index_o = constant_57
             "cmpwi 0,6,0",                           // is_zero_b = counter_43
             "bne 0,17b",                             // is_zero_b
-            "mtctr 21",                              // counter_44 = constant_u
-            "mr 3,18",                               // constant_copy_27 = constant
+            "mtctr 19",                              // counter_44 = constant_u
+            "mr 3,16",                               // constant_copy_27 = constant
             "19:",
-            "stwx 18,8,3",                           // constant, frame_d, constant_61
+            "stwx 16,8,3",                           // constant, frame_d, constant_61
             "addi 3,3,4",                            // index_p = constant_61
             "bdnz 19b",                              // counter_46 = counter_45
-            "mtctr 19",                              // counter_47 = constant_g
-            "mr 3,18",                               // constant_copy_28 = constant
-            "mr 6,17",                               // constant_39_copy_29 = constant_39
+            "mtctr 18",                              // counter_47 = constant_g
+            "mr 3,16",                               // constant_copy_28 = constant
+            "mr 4,17",                               // constant_39_copy_29 = constant_39
             "20:",
-            "subf 0,6,18",                           // elsewhere = constant_39_d, constant
-            "li 11,8191",                            // constant_32_again_68
-            "or 0,0,6",                              // elsewhere_b = elsewhere, constant_39_d
-            "addi 6,6,-1",                           // places_b = constant_39_d
-            "srwi 16,0,31",                          // elsewhere_c = elsewhere_b
-            "addi 0,16,-1",                          // elsewhere_d = elsewhere_c
-            "and 0,4,0",                             // limb_l = constant_n_e, elsewhere_d
-            "subf 0,0,11",                           // limb_m = limb_l, constant_32_again_68
-            "stwx 0,12,3",                           // limb_m, running_16, constant_63
+            "subf 6,4,16",                           // elsewhere = constant_39_d, constant
+            "li 10,8191",                            // constant_32_again_68
+            "or 6,6,4",                              // elsewhere_b = elsewhere, constant_39_d
+            "addi 4,4,-1",                           // places_b = constant_39_d
+            "srwi 6,6,31",                           // elsewhere_c = elsewhere_b
+            "addi 6,6,-1",                           // elsewhere_d = elsewhere_c
+            "and 6,0,6",                             // limb_l = constant_n_e, elsewhere_d
+            "subf 6,6,10",                           // limb_m = limb_l, constant_32_again_68
+            "stwx 6,12,3",                           // limb_m, running_16, constant_63
             "addi 3,3,4",                            // index_q = constant_63
             "bdnz 20b",                              // counter_49 = counter_48
             "lwz 0,284(7)",                          // divisor = frame_c
-            "mr 3,18",                               // constant_copy_30 = constant
-            "mr 4,18",                               // constant_copy_31 = constant
+            "mr 3,16",                               // constant_copy_30 = constant
+            "mr 4,16",                               // constant_copy_31 = constant
             "lwz 6,280(7)",                          // divisor_b = frame_c
             "li 7,80",                               // constant_65_again_85
             "slwi 0,0,13",                           // divisor_c = divisor
@@ -900,92 +899,92 @@ pub unsafe fn mont_select_512_setup(
             "subf 4,4,6",                            // top_e = top_d, constant_32_again_69
             "add 4,0,4",                             // top_i = top_h, top_e
             "slwi 4,4,13",                           // top_j = top_i
-            "lwz 11,168(8)",                         // top_f = frame_d
-            "subf 6,11,6",                           // top_g = top_f, constant_32_again_69
+            "lwz 10,168(8)",                         // top_f = frame_d
+            "subf 6,10,6",                           // top_g = top_f, constant_32_again_69
             "add 4,4,6",                             // top_k = top_j, top_g
             "stw 4,1328(1)",                         // top_k, stack
-            "mr 4,18",                               // constant_copy_32 = constant
-            "mr 6,18",                               // constant_copy_33 = constant
-            "lwz 11,1328(1)",                        // top_k_reload_86 = stack
+            "mr 4,16",                               // constant_copy_32 = constant
+            "mr 6,16",                               // constant_copy_33 = constant
+            "lwz 10,1328(1)",                        // top_k_reload_86 = stack
             "22:",
-            "lwz 16,1324(1)",                        // divisor_e_reload_84 = stack
+            "lwz 17,1324(1)",                        // divisor_e_reload_84 = stack
             "addi 4,4,1",                            // index_r = constant_69
             "add 6,6,6",                             // remainder_b = constant_70, constant_70
             "stw 4,1332(1)",                         // index_r, stack
-            "subf 11,16,11",                         // difference = divisor_e_reload_84, top_k_b
-            "srwi 17,11,31",                         // difference_b = difference
+            "subf 10,17,10",                         // difference = divisor_e_reload_84, top_k_b
+            "srwi 19,10,31",                         // difference_b = difference
             "lwz 4,1332(1)",                         // index_r_reload_88 = stack
-            "subf 20,17,18",                         // difference_c = difference_b, constant
-            "add 6,6,17",                            // complement = remainder_b, difference_b
-            "and 16,16,20",                          // difference_d = divisor_e_reload_84, difference_c
-            "add 11,11,16",                          // difference_e = difference, difference_d
-            "add 11,11,11",                          // remainder = difference_e, difference_e
+            "subf 20,19,16",                         // difference_c = difference_b, constant
+            "add 6,6,19",                            // complement = remainder_b, difference_b
+            "and 17,17,20",                          // difference_d = divisor_e_reload_84, difference_c
+            "add 10,10,17",                          // difference_e = difference, difference_d
+            "add 10,10,10",                          // remainder = difference_e, difference_e
             "bdnz 22b",                              // counter_53 = counter_52
             "li 4,16383",                            // constant_73_again_89
+            "li 10,10",                              // constant_y_again_66
+            "mr 17,16",                              // constant_copy_34 = constant
             "subf 4,6,4",                            // quotient = constant_72, constant_73_again_89
-            "stw 4,0(10)",                           // quotient, frame_f
-            "stw 4,4(10)",                           // quotient, frame_f
-            "li 6,10",                               // constant_y_again_66
-            "mtctr 6",                               // counter_54 = constant_y_again_66
-            "stw 4,8(10)",                           // quotient, frame_f
-            "stw 4,12(10)",                          // quotient, frame_f
-            "lvx 1,0,10",                            // factor_e = frame_f
-            "mr 4,18",                               // constant_copy_34 = constant
+            "mtctr 10",                              // counter_54 = constant_y_again_66
+            "stw 4,0(11)",                           // quotient, frame_f
+            "stw 4,4(11)",                           // quotient, frame_f
+            "stw 4,8(11)",                           // quotient, frame_f
+            "stw 4,12(11)",                          // quotient, frame_f
+            "lvx 1,0,11",                            // factor_e = frame_f
             "23:",
-            "lvx 2,15,4",                            // limbs_c = normal_128, constant_74
+            "lvx 2,15,17",                           // limbs_c = normal_128, constant_74
             "vmsumuhm 2,2,1,0",                      // products_d = limbs_c, factor_e, constant_t
-            "stvx 2,9,4",                            // products_d, frame_e, constant_74
-            "addi 4,4,16",                           // index_s = constant_74
+            "stvx 2,9,17",                           // products_d, frame_e, constant_74
+            "addi 17,17,16",                         // index_s = constant_74
             "bdnz 23b",                              // counter_56 = counter_55
-            "mtctr 19",                              // counter_57 = constant_g
-            "mr 4,18",                               // constant_copy_35 = constant
+            "mtctr 18",                              // counter_57 = constant_g
+            "mr 4,16",                               // constant_copy_35 = constant
             "li 6,8191",                             // constant_32_again_70
             "stw 4,1448(1)",                         // constant_copy_35, stack
             "mr 4,6",                                // constant_32_copy_36 = constant_32_again_70
-            "mr 6,18",                               // constant_copy_37 = constant
             "stw 4,1452(1)",                         // constant_32_copy_36, stack
-            "lwz 4,1448(1)",                         // constant_copy_35_reload_131 = stack
-            "lwz 11,1452(1)",                        // constant_32_copy_36_reload_132 = stack
+            "mr 4,16",                               // constant_copy_37 = constant
+            "lwz 6,1448(1)",                         // constant_copy_35_reload_131 = stack
+            "lwz 10,1452(1)",                        // constant_32_copy_36_reload_132 = stack
             "24:",
-            "lwzx 16,9,4",                           // product_d = frame_e, constant_76
-            "lwzx 17,12,4",                          // limb_n = running_16, constant_76
-            "add 11,11,16",                          // sum_c = constant_32_b, product_d
-            "add 6,11,6",                            // sum_d = sum_c, constant_77
-            "mr 11,17",                              // limb_n_copy_61 = limb_n
-            "andi. 16,6,8191",                       // digit_e, unused_g = sum_d
-            "srwi 6,6,13",                           // carry_d = sum_d
-            "stwx 16,12,4",                          // digit_e, running_16, constant_76
-            "addi 4,4,4",                            // index_t = constant_76
+            "lwzx 17,9,6",                           // product_d = frame_e, constant_76
+            "lwzx 19,12,6",                          // limb_n = running_16, constant_76
+            "add 10,10,17",                          // sum_c = constant_32_b, product_d
+            "add 4,10,4",                            // sum_d = sum_c, constant_77
+            "mr 10,19",                              // limb_n_copy_61 = limb_n
+            "andi. 17,4,8191",                       // digit_e, unused_g = sum_d
+            "srwi 4,4,13",                           // carry_d = sum_d
+            "stwx 17,12,6",                          // digit_e, running_16, constant_76
+            "addi 6,6,4",                            // index_t = constant_76
             "bdnz 24b",                              // counter_59 = counter_58
-            "li 4,8191",                             // constant_32_again_71
+            "li 6,8191",                             // constant_32_again_71
             "addi 3,3,1",                            // index_u = constant_66
             "addi 7,7,-1",                           // counter_60 = counter_50
-            "subf 4,11,4",                           // above = constant_32_c, constant_32_again_71
+            "subf 6,10,6",                           // above = constant_32_c, constant_32_again_71
             "cmpwi 0,7,0",                           // is_zero_c = counter_60
-            "add 0,0,4",                             // above_b = top_h, above
-            "subf 4,6,0",                            // above_c = constant_79, above_b
+            "add 0,0,6",                             // above_b = top_h, above
+            "subf 4,4,0",                            // above_c = constant_79, above_b
             "bne 0,21b",                             // is_zero_c
-            "mtctr 19",                              // counter_61 = constant_g
-            "mr 0,18",                               // constant_copy_38 = constant
-            "mr 3,18",                               // constant_copy_39 = constant
+            "mtctr 18",                              // counter_61 = constant_g
+            "mr 0,16",                               // constant_copy_38 = constant
             "stw 0,1456(1)",                         // constant_copy_38, stack
-            "lwz 6,1456(1)",                         // constant_copy_38_reload_133 = stack
+            "mr 0,16",                               // constant_copy_39 = constant
+            "lwz 3,1456(1)",                         // constant_copy_38_reload_133 = stack
             "25:",
-            "lwzx 0,12,6",                           // limb_o = running_16, constant_82
+            "lwzx 6,12,3",                           // limb_o = running_16, constant_82
             "li 7,8191",                             // constant_32_again_72
-            "lwzx 11,15,6",                          // limb_q = normal_128, constant_82
-            "subf 0,0,7",                            // limb_p = limb_o, constant_32_again_72
-            "stwx 0,12,6",                           // limb_p, running_16, constant_82
-            "subf 0,11,0",                           // difference_f = limb_q, limb_p
-            "subf 0,3,0",                            // difference_g = constant_83, difference_f
-            "andi. 7,0,8191",                        // difference_h, unused_h = difference_g
-            "srwi 3,0,31",                           // borrow = difference_g
-            "stwx 7,9,6",                            // difference_h, frame_e, constant_82
-            "addi 6,6,4",                            // index_v = constant_82
+            "lwzx 10,15,3",                          // limb_q = normal_128, constant_82
+            "subf 6,6,7",                            // limb_p = limb_o, constant_32_again_72
+            "stwx 6,12,3",                           // limb_p, running_16, constant_82
+            "subf 6,10,6",                           // difference_f = limb_q, limb_p
+            "subf 0,0,6",                            // difference_g = constant_83, difference_f
+            "andi. 6,0,8191",                        // difference_h, unused_h = difference_g
+            "srwi 0,0,31",                           // borrow = difference_g
+            "stwx 6,9,3",                            // difference_h, frame_e, constant_82
+            "addi 3,3,4",                            // index_v = constant_82
             "bdnz 25b",                              // counter_63 = counter_62
-            "subf 3,4,3",                            // subtracts = constant_81, constant_85
-            "mtctr 19",                              // counter_64 = constant_g
-            "mr 4,18",                               // constant_copy_40 = constant
+            "subf 3,4,0",                            // subtracts = constant_81, constant_85
+            "mtctr 18",                              // counter_64 = constant_g
+            "mr 4,16",                               // constant_copy_40 = constant
             "addi 0,3,-1",                           // subtracts_b = subtracts
             "26:",
             "lwzx 3,12,4",                           // limb_r = running_16, constant_86
@@ -996,53 +995,53 @@ pub unsafe fn mont_select_512_setup(
             "stwx 3,12,4",                           // limb_v, running_16, constant_86
             "addi 4,4,4",                            // index_w = constant_86
             "bdnz 26b",                              // counter_66 = counter_65
-            "mr 3,18",                               // constant_copy_41 = constant
+            "mr 3,16",                               // constant_copy_41 = constant
             "lwz 0,1312(1)",                         // constant_39_reload_77 = stack
             "li 4,6",                                // constant_56_again_83
             "li 6,4",                                // constant_89_again_91
             "27:",
-            "mtctr 19",                              // counter_68 = constant_g
-            "mr 7,18",                               // constant_copy_42 = constant
-            "andi. 11,0,1",                          // moves_c, unused_i = constant_39_f
-            "subf 11,11,18",                         // moves_d = moves_c, constant
+            "mtctr 18",                              // counter_68 = constant_g
+            "mr 7,16",                               // constant_copy_42 = constant
+            "andi. 10,0,1",                          // moves_c, unused_i = constant_39_f
+            "subf 10,10,16",                         // moves_d = moves_c, constant
             "stw 7,1460(1)",                         // constant_copy_42, stack
             "li 7,16",                               // constant_88_again_90
             "mr 7,7",                                // constant_88_copy_43 = constant_88_again_90
             "lwz 15,1460(1)",                        // constant_copy_42_reload_134 = stack
             "28:",
-            "add 16,7,6",                            // from_b = constant_88_b, constant_89_b
-            "lwzx 17,8,7",                           // limb_w = frame_d, constant_88_b
+            "add 17,7,6",                            // from_b = constant_88_b, constant_89_b
+            "lwzx 19,8,7",                           // limb_w = frame_d, constant_88_b
             "addi 15,15,4",                          // index_x = constant_91
-            "lwzx 16,8,16",                          // limb_x = frame_d, from_b
-            "xor 16,17,16",                          // limb_y = limb_w, limb_x
-            "and 16,16,11",                          // limb_z = limb_y, moves_d
-            "xor 16,17,16",                          // limb_26 = limb_w, limb_z
-            "stwx 16,8,7",                           // limb_26, frame_d, constant_88_b
+            "lwzx 17,8,17",                          // limb_x = frame_d, from_b
+            "xor 17,19,17",                          // limb_y = limb_w, limb_x
+            "and 17,17,10",                          // limb_z = limb_y, moves_d
+            "xor 17,19,17",                          // limb_26 = limb_w, limb_z
+            "stwx 17,8,7",                           // limb_26, frame_d, constant_88_b
             "addi 7,7,4",                            // at_c = constant_88_b
             "bdnz 28b",                              // counter_70 = counter_69
             "srwi 0,0,1",                            // places_c = constant_39_f
-            "addi 4,4,-1",                           // counter_71 = counter_67
             "add 6,6,6",                             // distance_b = constant_89_b, constant_89_b
             "addi 3,3,1",                            // index_y = constant_90
+            "addi 4,4,-1",                           // counter_71 = counter_67
             "cmpwi 0,4,0",                           // is_zero_d = counter_71
             "bne 0,27b",                             // is_zero_d
-            "stw 5,0(10)",                           // constant_41_c, frame_f
+            "stw 5,0(11)",                           // constant_41_c, frame_f
             "li 0,10",                               // constant_y_again_67
-            "mr 3,18",                               // constant_copy_44 = constant
-            "stw 5,4(10)",                           // constant_41_c, frame_f
+            "mr 3,16",                               // constant_copy_44 = constant
+            "stw 5,4(11)",                           // constant_41_c, frame_f
             "mtctr 0",                               // counter_72 = constant_y_again_67
-            "stw 5,8(10)",                           // constant_41_c, frame_f
-            "stw 5,12(10)",                          // constant_41_c, frame_f
-            "lvx 1,0,10",                            // factor_f = frame_f
+            "stw 5,8(11)",                           // constant_41_c, frame_f
+            "stw 5,12(11)",                          // constant_41_c, frame_f
+            "lvx 1,0,11",                            // factor_f = frame_f
             "29:",
             "lvx 2,12,3",                            // limbs_d = running_16, constant_94
             "vmsumuhm 2,2,1,0",                      // products_e = limbs_d, factor_f, constant_t
             "stvx 2,9,3",                            // products_e, frame_e, constant_94
             "addi 3,3,16",                           // index_z = constant_94
             "bdnz 29b",                              // counter_74 = counter_73
-            "mtctr 19",                              // counter_75 = constant_g
-            "mr 3,18",                               // constant_copy_45 = constant
-            "mr 0,18",                               // constant_copy_46 = constant
+            "mtctr 18",                              // counter_75 = constant_g
+            "mr 3,16",                               // constant_copy_45 = constant
+            "mr 0,16",                               // constant_copy_46 = constant
             "30:",
             "lwzx 4,9,3",                            // product_e = frame_e, constant_96
             "add 0,4,0",                             // product_f = product_e, constant_97
@@ -1052,16 +1051,16 @@ pub unsafe fn mont_select_512_setup(
             "addi 3,3,4",                            // index_26 = constant_96
             "bdnz 30b",                              // counter_77 = counter_76
             "stw 0,172(8)",                          // constant_99, frame_d
-            "mtctr 19",                              // counter_78 = constant_g
-            "mr 3,18",                               // constant_copy_47 = constant
+            "mtctr 18",                              // counter_78 = constant_g
+            "mr 3,16",                               // constant_copy_47 = constant
             "31:",
             "lwz 4,1296(1)",                         // setup_reload_62 = stack
-            "sthx 18,4,3",                           // constant, setup_reload_62, constant_100
+            "sthx 16,4,3",                           // constant, setup_reload_62, constant_100
             "addi 3,3,2",                            // index_27 = constant_100
             "bdnz 31b",                              // counter_80 = counter_79
-            "mtctr 19",                              // counter_81 = constant_g
-            "mr 3,18",                               // constant_copy_48 = constant
-            "mr 4,18",                               // constant_copy_49 = constant
+            "mtctr 18",                              // counter_81 = constant_g
+            "mr 3,16",                               // constant_copy_48 = constant
+            "mr 4,16",                               // constant_copy_49 = constant
             "32:",
             "lwzx 0,12,3",                           // constant_104 = running_16, constant_102
             "addi 3,3,4",                            // index_28 = constant_102
@@ -1069,8 +1068,8 @@ pub unsafe fn mont_select_512_setup(
             "sthx 0,5,4",                            // constant_104, setup_reload_63, constant_103
             "addi 4,4,2",                            // to_b = constant_103
             "bdnz 32b",                              // counter_83 = counter_82
-            "mtctr 19",                              // counter_84 = constant_g
-            "mr 3,18",                               // constant_copy_50 = constant
+            "mtctr 18",                              // counter_84 = constant_g
+            "mr 3,16",                               // constant_copy_50 = constant
             "li 0,48",                               // constant_107_again_92
             "mr 4,0",                                // constant_107_copy_51 = constant_107_again_92
             "33:",
@@ -1086,9 +1085,9 @@ pub unsafe fn mont_select_512_setup(
             "sthx 5,8,3",                            // constant_107_f, setup_82_reload_107, constant_108
             "addi 3,3,4",                            // index_29 = constant_108
             "bdnz 33b",                              // counter_86 = counter_85
-            "mtctr 19",                              // counter_87 = constant_g
-            "mr 3,18",                               // constant_copy_52 = constant
-            "mr 4,19",                               // constant_g_copy_53 = constant_g
+            "mtctr 18",                              // counter_87 = constant_g
+            "mr 3,16",                               // constant_copy_52 = constant
+            "mr 4,18",                               // constant_g_copy_53 = constant_g
             "34:",
             "addi 0,4,0",                            // constant_g_d = constant_g_c
             "addi 5,4,-4",                           // constant_g_f = constant_g_c
@@ -1103,7 +1102,7 @@ pub unsafe fn mont_select_512_setup(
             "addi 3,3,4",                            // index_30 = constant_110
             "bdnz 34b",                              // counter_89 = counter_88
             "li 0,44",                               // constant_112_again_94
-            "mr 3,18",                               // constant_copy_54 = constant
+            "mr 3,16",                               // constant_copy_54 = constant
             "li 4,48",                               // constant_107_again_93
             "mtctr 0",                               // counter_90 = constant_112_again_94
             "35:",
@@ -1120,8 +1119,8 @@ pub unsafe fn mont_select_512_setup(
             "addi 3,3,4",                            // index_31 = constant_113
             "bdnz 35b",                              // counter_92 = counter_91
             "li 0,44",                               // constant_112_again_95
-            "mr 3,18",                               // constant_copy_55 = constant
-            "mr 4,19",                               // constant_g_copy_56 = constant_g
+            "mr 3,16",                               // constant_copy_55 = constant
+            "mr 4,18",                               // constant_g_copy_56 = constant_g
             "mtctr 0",                               // counter_93 = constant_112_again_95
             "36:",
             "addi 0,4,0",                            // constant_g_j = constant_g_i
@@ -1136,8 +1135,8 @@ pub unsafe fn mont_select_512_setup(
             "sthx 5,8,3",                            // constant_g_m, setup_578_reload_113, constant_115
             "addi 3,3,4",                            // index_32 = constant_115
             "bdnz 36b",                              // counter_95 = counter_94
-            "mtctr 19",                              // counter_96 = constant_g
-            "mr 3,18",                               // constant_copy_57 = constant
+            "mtctr 18",                              // counter_96 = constant_g
+            "mr 3,16",                               // constant_copy_57 = constant
             "li 4,204",                              // constant_117_again_96
             "37:",
             "lwz 5,1336(1)",                         // frame_reload_100 = stack
@@ -1147,8 +1146,8 @@ pub unsafe fn mont_select_512_setup(
             "sthx 0,6,3",                            // constant_117_c, setup_752_reload_114, constant_118
             "addi 3,3,2",                            // index_33 = constant_118
             "bdnz 37b",                              // counter_98 = counter_97
-            "mtctr 19",                              // counter_99 = constant_g
-            "mr 3,18",                               // constant_copy_58 = constant
+            "mtctr 18",                              // counter_99 = constant_g
+            "mr 3,16",                               // constant_copy_58 = constant
             "li 4,200",                              // constant_120_again_97
             "38:",
             "lwz 5,1336(1)",                         // frame_reload_101 = stack
@@ -1158,20 +1157,20 @@ pub unsafe fn mont_select_512_setup(
             "sthx 0,6,3",                            // constant_120_c, setup_832_reload_115, constant_121
             "addi 3,3,2",                            // index_34 = constant_121
             "bdnz 38b",                              // counter_101 = counter_100
-            "mtctr 19",                              // counter_102 = constant_g
-            "mr 3,18",                               // constant_copy_59 = constant
+            "mtctr 18",                              // counter_102 = constant_g
+            "mr 3,16",                               // constant_copy_59 = constant
             "39:",
             "lwz 4,1392(1)",                         // setup_912_reload_116 = stack
-            "sthx 18,4,3",                           // constant, setup_912_reload_116, constant_123
+            "sthx 16,4,3",                           // constant, setup_912_reload_116, constant_123
             "addi 3,3,2",                            // index_35 = constant_123
             "bdnz 39b",                              // counter_104 = counter_103
-            "mtctr 19",                              // counter_105 = constant_g
-            "mr 3,18",                               // constant_copy_60 = constant
+            "mtctr 18",                              // counter_105 = constant_g
+            "mr 3,16",                               // constant_copy_60 = constant
             "40:",
             "lwz 4,1344(1)",                         // modulus_limbs_48_reload_104 = stack
             "lwz 5,1392(1)",                         // setup_912_reload_117 = stack
-            "lwzx 0,4,18",                           // constant_127 = modulus_limbs_48_reload_104, constant_125
-            "addi 18,18,4",                          // index_36 = constant_125
+            "lwzx 0,4,16",                           // constant_127 = modulus_limbs_48_reload_104, constant_125
+            "addi 16,16,4",                          // index_36 = constant_125
             "sthx 0,5,3",                            // constant_127, setup_912_reload_117, constant_126
             "addi 3,3,2",                            // to_c = constant_126
             "bdnz 40b",                              // counter_107 = counter_106
@@ -1209,7 +1208,7 @@ pub unsafe fn mont_select_512_setup(
     }
 }
 /// `mont_select_512_import` on e600.
-/// 162 cycles in the model without register saves, 162 the whole call.
+/// 168 cycles in the model without register saves, 168 the whole call.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
@@ -1217,294 +1216,294 @@ pub unsafe fn mont_select_512_setup(
 pub unsafe fn mont_select_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
     unsafe {
         core::arch::asm!(
-            "li 0,0",                                // constant
             "lbz 0,63(4)",                           // byte = bytes
+            "li 5,0",                                // constant
             "lbz 5,62(4)",                           // byte_b = bytes
             "lbz 6,61(4)",                           // byte_e = bytes
             "slwi 5,5,8",                            // byte_c = byte_b
             "lbz 7,60(4)",                           // byte_h = bytes
             "or 0,0,5",                              // byte_d = byte, byte_c
             "slwi 5,6,3",                            // byte_f = byte_e
-            "andi. 6,0,8191",                        // limb, unused = byte_d
-            "lbz 8,59(4)",                           // byte_k = bytes
-            "srwi 0,0,13",                           // limb_b = byte_d
+            "lbz 6,59(4)",                           // byte_k = bytes
+            "srwi 8,0,13",                           // limb_b = byte_d
             "slwi 7,7,11",                           // byte_i = byte_h
-            "sth 6,0(3)",                            // limb, natural
-            "or 0,0,5",                              // byte_g = limb_b, byte_f
-            "slwi 5,8,6",                            // byte_l = byte_k
-            "or 0,0,7",                              // byte_j = byte_g, byte_i
-            "lbz 6,58(4)",                           // byte_n = bytes
-            "andi. 7,0,8191",                        // limb_c, unused_b = byte_j
-            "srwi 0,0,13",                           // limb_d = byte_j
+            "lbz 9,58(4)",                           // byte_n = bytes
+            "andi. 0,0,8191",                        // limb, unused = byte_d
+            "or 5,8,5",                              // byte_g = limb_b, byte_f
             "lbz 8,57(4)",                           // byte_q = bytes
-            "or 0,0,5",                              // byte_m = limb_d, byte_l
-            "sth 7,2(3)",                            // limb_c, natural
-            "andi. 5,0,8191",                        // limb_e, unused_c = byte_m
-            "srwi 0,0,13",                           // limb_f = byte_m
-            "slwi 6,6,1",                            // byte_o = byte_n
+            "slwi 6,6,6",                            // byte_l = byte_k
+            "or 5,5,7",                              // byte_j = byte_g, byte_i
+            "sth 0,0(3)",                            // limb, natural
+            "slwi 0,9,1",                            // byte_o = byte_n
             "lbz 7,56(4)",                           // byte_t = bytes
-            "or 0,0,6",                              // byte_p = limb_f, byte_o
-            "sth 5,4(3)",                            // limb_e, natural
-            "slwi 5,8,9",                            // byte_r = byte_q
-            "lbz 6,55(4)",                           // byte_w = bytes
-            "or 0,0,5",                              // byte_s = byte_p, byte_r
-            "slwi 5,7,4",                            // byte_u = byte_t
-            "andi. 7,0,8191",                        // limb_g, unused_d = byte_s
-            "lbz 8,54(4)",                           // byte_z = bytes
-            "srwi 0,0,13",                           // limb_h = byte_s
-            "sth 7,6(3)",                            // limb_g, natural
-            "or 0,0,5",                              // byte_v = limb_h, byte_u
-            "slwi 5,6,12",                           // byte_x = byte_w
-            "or 0,0,5",                              // byte_y = byte_v, byte_x
-            "slwi 5,8,7",                            // byte_26 = byte_z
+            "srwi 9,5,13",                           // limb_d = byte_j
+            "andi. 5,5,8191",                        // limb_c, unused_b = byte_j
+            "slwi 8,8,9",                            // byte_r = byte_q
+            "lbz 10,55(4)",                          // byte_w = bytes
+            "or 6,9,6",                              // byte_m = limb_d, byte_l
+            "sth 5,2(3)",                            // limb_c, natural
+            "srwi 5,6,13",                           // limb_f = byte_m
+            "andi. 6,6,8191",                        // limb_e, unused_c = byte_m
+            "slwi 7,7,4",                            // byte_u = byte_t
+            "lbz 9,54(4)",                           // byte_z = bytes
+            "or 0,5,0",                              // byte_p = limb_f, byte_o
+            "sth 6,4(3)",                            // limb_e, natural
+            "slwi 5,10,12",                          // byte_x = byte_w
+            "or 0,0,8",                              // byte_s = byte_p, byte_r
             "lbz 6,53(4)",                           // byte_28 = bytes
-            "andi. 7,0,8191",                        // limb_i, unused_e = byte_y
-            "srwi 0,0,13",                           // limb_j = byte_y
-            "lbz 8,52(4)",                           // byte_31 = bytes
-            "or 0,0,5",                              // byte_27 = limb_j, byte_26
-            "sth 7,8(3)",                            // limb_i, natural
-            "andi. 5,0,8191",                        // limb_k, unused_f = byte_27
-            "srwi 0,0,13",                           // limb_l = byte_27
-            "slwi 6,6,2",                            // byte_29 = byte_28
-            "lbz 7,51(4)",                           // byte_34 = bytes
-            "or 0,0,6",                              // byte_30 = limb_l, byte_29
-            "sth 5,10(3)",                           // limb_k, natural
-            "slwi 5,8,10",                           // byte_32 = byte_31
-            "or 0,0,5",                              // byte_33 = byte_30, byte_32
-            "slwi 5,7,5",                            // byte_35 = byte_34
-            "lbz 6,50(4)",                           // byte_37 = bytes
+            "srwi 8,0,13",                           // limb_h = byte_s
+            "andi. 0,0,8191",                        // limb_g, unused_d = byte_s
+            "slwi 9,9,7",                            // byte_26 = byte_z
+            "or 7,8,7",                              // byte_v = limb_h, byte_u
+            "sth 0,6(3)",                            // limb_g, natural
+            "or 0,7,5",                              // byte_y = byte_v, byte_x
+            "slwi 5,6,2",                            // byte_29 = byte_28
+            "lbz 6,52(4)",                           // byte_31 = bytes
+            "srwi 7,0,13",                           // limb_j = byte_y
+            "andi. 0,0,8191",                        // limb_i, unused_e = byte_y
+            "lbz 8,50(4)",                           // byte_37 = bytes
+            "or 7,7,9",                              // byte_27 = limb_j, byte_26
+            "sth 0,8(3)",                            // limb_i, natural
+            "andi. 0,7,8191",                        // limb_k, unused_f = byte_27
+            "srwi 7,7,13",                           // limb_l = byte_27
+            "slwi 6,6,10",                           // byte_32 = byte_31
+            "lbz 9,49(4)",                           // byte_38 = bytes
+            "or 5,7,5",                              // byte_30 = limb_l, byte_29
+            "sth 0,10(3)",                           // limb_k, natural
+            "or 0,5,6",                              // byte_33 = byte_30, byte_32
+            "lbz 5,51(4)",                           // byte_34 = bytes
+            "slwi 6,9,8",                            // byte_39 = byte_38
             "andi. 7,0,8191",                        // limb_m, unused_g = byte_33
             "srwi 0,0,13",                           // limb_n = byte_33
-            "lbz 8,49(4)",                           // byte_38 = bytes
-            "or 0,0,5",                              // byte_36 = limb_n, byte_35
+            "lbz 9,48(4)",                           // byte_41 = bytes
+            "or 6,8,6",                              // byte_40 = byte_37, byte_39
             "sth 7,12(3)",                           // limb_m, natural
-            "slwi 5,8,8",                            // byte_39 = byte_38
-            "sth 0,14(3)",                           // byte_36, natural
-            "or 0,6,5",                              // byte_40 = byte_37, byte_39
-            "lbz 5,48(4)",                           // byte_41 = bytes
-            "andi. 6,0,8191",                        // limb_o, unused_h = byte_40
-            "srwi 0,0,13",                           // limb_p = byte_40
-            "lbz 7,47(4)",                           // byte_44 = bytes
-            "slwi 5,5,3",                            // byte_42 = byte_41
-            "lbz 8,46(4)",                           // byte_47 = bytes
-            "or 0,0,5",                              // byte_43 = limb_p, byte_42
-            "slwi 5,7,11",                           // byte_45 = byte_44
+            "slwi 5,5,5",                            // byte_35 = byte_34
+            "srwi 7,6,13",                           // limb_p = byte_40
+            "lbz 8,47(4)",                           // byte_44 = bytes
+            "andi. 6,6,8191",                        // limb_o, unused_h = byte_40
+            "or 0,0,5",                              // byte_36 = limb_n, byte_35
+            "slwi 5,9,3",                            // byte_42 = byte_41
             "sth 6,16(3)",                           // limb_o, natural
+            "sth 0,14(3)",                           // byte_36, natural
+            "or 0,7,5",                              // byte_43 = limb_p, byte_42
+            "slwi 5,8,11",                           // byte_45 = byte_44
+            "lbz 6,46(4)",                           // byte_47 = bytes
             "or 0,0,5",                              // byte_46 = byte_43, byte_45
-            "slwi 5,8,6",                            // byte_48 = byte_47
-            "lbz 6,45(4)",                           // byte_50 = bytes
-            "andi. 7,0,8191",                        // limb_q, unused_i = byte_46
-            "srwi 0,0,13",                           // limb_r = byte_46
+            "lbz 5,45(4)",                           // byte_50 = bytes
+            "srwi 7,0,13",                           // limb_r = byte_46
+            "andi. 0,0,8191",                        // limb_q, unused_i = byte_46
             "lbz 8,44(4)",                           // byte_53 = bytes
-            "or 0,0,5",                              // byte_49 = limb_r, byte_48
-            "sth 7,18(3)",                           // limb_q, natural
-            "slwi 5,6,1",                            // byte_51 = byte_50
-            "andi. 6,0,8191",                        // limb_s, unused_j = byte_49
-            "srwi 0,0,13",                           // limb_t = byte_49
-            "slwi 7,8,9",                            // byte_54 = byte_53
-            "lbz 8,43(4)",                           // byte_56 = bytes
-            "or 0,0,5",                              // byte_52 = limb_t, byte_51
-            "or 0,0,7",                              // byte_55 = byte_52, byte_54
+            "slwi 6,6,6",                            // byte_48 = byte_47
+            "or 6,7,6",                              // byte_49 = limb_r, byte_48
+            "sth 0,18(3)",                           // limb_q, natural
+            "slwi 0,5,1",                            // byte_51 = byte_50
+            "srwi 5,6,13",                           // limb_t = byte_49
+            "lbz 7,43(4)",                           // byte_56 = bytes
+            "andi. 6,6,8191",                        // limb_s, unused_j = byte_49
+            "slwi 8,8,9",                            // byte_54 = byte_53
+            "lbz 9,42(4)",                           // byte_59 = bytes
+            "or 0,5,0",                              // byte_52 = limb_t, byte_51
             "sth 6,20(3)",                           // limb_s, natural
-            "andi. 5,0,8191",                        // limb_u, unused_k = byte_55
-            "srwi 0,0,13",                           // limb_v = byte_55
-            "lbz 6,42(4)",                           // byte_59 = bytes
-            "slwi 7,8,4",                            // byte_57 = byte_56
-            "or 0,0,7",                              // byte_58 = limb_v, byte_57
-            "lbz 7,41(4)",                           // byte_62 = bytes
-            "slwi 6,6,12",                           // byte_60 = byte_59
-            "sth 5,22(3)",                           // limb_u, natural
-            "or 0,0,6",                              // byte_61 = byte_58, byte_60
-            "slwi 5,7,7",                            // byte_63 = byte_62
-            "lbz 6,40(4)",                           // byte_65 = bytes
-            "andi. 7,0,8191",                        // limb_w, unused_l = byte_61
-            "srwi 0,0,13",                           // limb_x = byte_61
-            "lbz 8,39(4)",                           // byte_68 = bytes
-            "or 0,0,5",                              // byte_64 = limb_x, byte_63
+            "or 0,0,8",                              // byte_55 = byte_52, byte_54
+            "slwi 5,7,4",                            // byte_57 = byte_56
+            "lbz 6,41(4)",                           // byte_62 = bytes
+            "srwi 7,0,13",                           // limb_v = byte_55
+            "andi. 0,0,8191",                        // limb_u, unused_k = byte_55
+            "slwi 8,9,12",                           // byte_60 = byte_59
+            "lbz 9,40(4)",                           // byte_65 = bytes
+            "or 5,7,5",                              // byte_58 = limb_v, byte_57
+            "sth 0,22(3)",                           // limb_u, natural
+            "or 0,5,8",                              // byte_61 = byte_58, byte_60
+            "slwi 5,6,7",                            // byte_63 = byte_62
+            "lbz 6,39(4)",                           // byte_68 = bytes
+            "srwi 7,0,13",                           // limb_x = byte_61
+            "andi. 0,0,8191",                        // limb_w, unused_l = byte_61
+            "slwi 8,9,2",                            // byte_66 = byte_65
+            "sth 0,24(3)",                           // limb_w, natural
+            "or 0,7,5",                              // byte_64 = limb_x, byte_63
             "andi. 5,0,8191",                        // limb_y, unused_m = byte_64
-            "sth 7,24(3)",                           // limb_w, natural
             "srwi 0,0,13",                           // limb_z = byte_64
-            "slwi 6,6,2",                            // byte_66 = byte_65
-            "lbz 7,38(4)",                           // byte_71 = bytes
-            "or 0,0,6",                              // byte_67 = limb_z, byte_66
-            "slwi 6,8,10",                           // byte_69 = byte_68
+            "slwi 6,6,10",                           // byte_69 = byte_68
+            "lbz 7,37(4)",                           // byte_74 = bytes
             "sth 5,26(3)",                           // limb_y, natural
+            "or 0,0,8",                              // byte_67 = limb_z, byte_66
             "or 0,0,6",                              // byte_70 = byte_67, byte_69
-            "lbz 5,37(4)",                           // byte_74 = bytes
+            "lbz 5,36(4)",                           // byte_75 = bytes
             "andi. 6,0,8191",                        // limb_26, unused_n = byte_70
             "srwi 0,0,13",                           // limb_27 = byte_70
-            "slwi 7,7,5",                            // byte_72 = byte_71
-            "lbz 8,36(4)",                           // byte_75 = bytes
+            "lbz 8,38(4)",                           // byte_71 = bytes
+            "slwi 5,5,8",                            // byte_76 = byte_75
             "sth 6,28(3)",                           // limb_26, natural
+            "or 5,7,5",                              // byte_77 = byte_74, byte_76
+            "lbz 6,35(4)",                           // byte_78 = bytes
+            "slwi 7,8,5",                            // byte_72 = byte_71
+            "srwi 8,5,13",                           // limb_29 = byte_77
+            "lbz 9,34(4)",                           // byte_81 = bytes
             "or 0,0,7",                              // byte_73 = limb_27, byte_72
-            "slwi 6,8,8",                            // byte_76 = byte_75
+            "andi. 5,5,8191",                        // limb_28, unused_o = byte_77
+            "lbz 7,33(4)",                           // byte_84 = bytes
+            "slwi 6,6,3",                            // byte_79 = byte_78
+            "or 6,8,6",                              // byte_80 = limb_29, byte_79
             "sth 0,30(3)",                           // byte_73, natural
-            "or 0,5,6",                              // byte_77 = byte_74, byte_76
-            "lbz 5,35(4)",                           // byte_78 = bytes
-            "andi. 6,0,8191",                        // limb_28, unused_o = byte_77
-            "srwi 0,0,13",                           // limb_29 = byte_77
-            "lbz 7,34(4)",                           // byte_81 = bytes
-            "slwi 5,5,3",                            // byte_79 = byte_78
-            "lbz 8,33(4)",                           // byte_84 = bytes
-            "or 0,0,5",                              // byte_80 = limb_29, byte_79
-            "slwi 5,7,11",                           // byte_82 = byte_81
-            "sth 6,32(3)",                           // limb_28, natural
-            "or 0,0,5",                              // byte_83 = byte_80, byte_82
-            "slwi 5,8,6",                            // byte_85 = byte_84
+            "slwi 0,9,11",                           // byte_82 = byte_81
+            "or 0,6,0",                              // byte_83 = byte_80, byte_82
+            "sth 5,32(3)",                           // limb_28, natural
+            "slwi 5,7,6",                            // byte_85 = byte_84
             "lbz 6,32(4)",                           // byte_87 = bytes
-            "andi. 7,0,8191",                        // limb_30, unused_p = byte_83
-            "srwi 0,0,13",                           // limb_31 = byte_83
+            "srwi 7,0,13",                           // limb_31 = byte_83
+            "andi. 0,0,8191",                        // limb_30, unused_p = byte_83
             "lbz 8,31(4)",                           // byte_90 = bytes
-            "or 0,0,5",                              // byte_86 = limb_31, byte_85
-            "sth 7,34(3)",                           // limb_30, natural
-            "slwi 5,6,1",                            // byte_88 = byte_87
-            "andi. 6,0,8191",                        // limb_32, unused_q = byte_86
-            "srwi 0,0,13",                           // limb_33 = byte_86
-            "slwi 7,8,9",                            // byte_91 = byte_90
-            "lbz 8,30(4)",                           // byte_93 = bytes
-            "or 0,0,5",                              // byte_89 = limb_33, byte_88
-            "or 0,0,7",                              // byte_92 = byte_89, byte_91
-            "sth 6,36(3)",                           // limb_32, natural
-            "andi. 5,0,8191",                        // limb_34, unused_r = byte_92
-            "srwi 0,0,13",                           // limb_35 = byte_92
-            "lbz 6,29(4)",                           // byte_96 = bytes
-            "slwi 7,8,4",                            // byte_94 = byte_93
-            "or 0,0,7",                              // byte_95 = limb_35, byte_94
-            "lbz 7,28(4)",                           // byte_99 = bytes
-            "slwi 6,6,12",                           // byte_97 = byte_96
-            "sth 5,38(3)",                           // limb_34, natural
-            "or 0,0,6",                              // byte_98 = byte_95, byte_97
-            "slwi 5,7,7",                            // byte_100 = byte_99
-            "lbz 6,27(4)",                           // byte_102 = bytes
-            "andi. 7,0,8191",                        // limb_36, unused_s = byte_98
-            "srwi 0,0,13",                           // limb_37 = byte_98
-            "lbz 8,26(4)",                           // byte_105 = bytes
-            "or 0,0,5",                              // byte_101 = limb_37, byte_100
-            "andi. 5,0,8191",                        // limb_38, unused_t = byte_101
-            "sth 7,40(3)",                           // limb_36, natural
-            "srwi 0,0,13",                           // limb_39 = byte_101
-            "slwi 6,6,2",                            // byte_103 = byte_102
-            "lbz 7,25(4)",                           // byte_108 = bytes
-            "or 0,0,6",                              // byte_104 = limb_39, byte_103
-            "slwi 6,8,10",                           // byte_106 = byte_105
-            "sth 5,42(3)",                           // limb_38, natural
-            "or 0,0,6",                              // byte_107 = byte_104, byte_106
-            "lbz 5,24(4)",                           // byte_111 = bytes
-            "andi. 6,0,8191",                        // limb_40, unused_u = byte_107
-            "srwi 0,0,13",                           // limb_41 = byte_107
-            "slwi 7,7,5",                            // byte_109 = byte_108
+            "or 5,7,5",                              // byte_86 = limb_31, byte_85
+            "sth 0,34(3)",                           // limb_30, natural
+            "srwi 0,5,13",                           // limb_33 = byte_86
+            "slwi 6,6,1",                            // byte_88 = byte_87
+            "andi. 5,5,8191",                        // limb_32, unused_q = byte_86
+            "lbz 7,30(4)",                           // byte_93 = bytes
+            "or 0,0,6",                              // byte_89 = limb_33, byte_88
+            "sth 5,36(3)",                           // limb_32, natural
+            "slwi 5,8,9",                            // byte_91 = byte_90
+            "or 0,0,5",                              // byte_92 = byte_89, byte_91
+            "lbz 5,29(4)",                           // byte_96 = bytes
+            "srwi 6,0,13",                           // limb_35 = byte_92
+            "slwi 7,7,4",                            // byte_94 = byte_93
+            "andi. 0,0,8191",                        // limb_34, unused_r = byte_92
+            "lbz 8,28(4)",                           // byte_99 = bytes
+            "or 6,6,7",                              // byte_95 = limb_35, byte_94
+            "sth 0,38(3)",                           // limb_34, natural
+            "slwi 0,5,12",                           // byte_97 = byte_96
+            "lbz 5,27(4)",                           // byte_102 = bytes
+            "or 0,6,0",                              // byte_98 = byte_95, byte_97
+            "slwi 6,8,7",                            // byte_100 = byte_99
+            "lbz 7,26(4)",                           // byte_105 = bytes
+            "srwi 8,0,13",                           // limb_37 = byte_98
+            "andi. 0,0,8191",                        // limb_36, unused_s = byte_98
+            "lbz 9,24(4)",                           // byte_111 = bytes
+            "or 6,8,6",                              // byte_101 = limb_37, byte_100
+            "sth 0,40(3)",                           // limb_36, natural
+            "slwi 0,5,2",                            // byte_103 = byte_102
+            "andi. 5,6,8191",                        // limb_38, unused_t = byte_101
+            "srwi 6,6,13",                           // limb_39 = byte_101
+            "slwi 7,7,10",                           // byte_106 = byte_105
             "lbz 8,23(4)",                           // byte_112 = bytes
-            "sth 6,44(3)",                           // limb_40, natural
-            "or 0,0,7",                              // byte_110 = limb_41, byte_109
+            "sth 5,42(3)",                           // limb_38, natural
+            "or 0,6,0",                              // byte_104 = limb_39, byte_103
+            "or 0,0,7",                              // byte_107 = byte_104, byte_106
+            "lbz 5,25(4)",                           // byte_108 = bytes
             "slwi 6,8,8",                            // byte_113 = byte_112
+            "andi. 7,0,8191",                        // limb_40, unused_u = byte_107
+            "srwi 0,0,13",                           // limb_41 = byte_107
+            "lbz 8,22(4)",                           // byte_115 = bytes
+            "or 6,9,6",                              // byte_114 = byte_111, byte_113
+            "sth 7,44(3)",                           // limb_40, natural
+            "slwi 5,5,5",                            // byte_109 = byte_108
+            "srwi 7,6,13",                           // limb_43 = byte_114
+            "lbz 9,21(4)",                           // byte_118 = bytes
+            "or 0,0,5",                              // byte_110 = limb_41, byte_109
+            "slwi 5,8,3",                            // byte_116 = byte_115
+            "andi. 6,6,8191",                        // limb_42, unused_v = byte_114
             "sth 0,46(3)",                           // byte_110, natural
-            "or 0,5,6",                              // byte_114 = byte_111, byte_113
-            "lbz 5,22(4)",                           // byte_115 = bytes
-            "andi. 6,0,8191",                        // limb_42, unused_v = byte_114
-            "srwi 0,0,13",                           // limb_43 = byte_114
-            "lbz 7,21(4)",                           // byte_118 = bytes
-            "slwi 5,5,3",                            // byte_116 = byte_115
-            "lbz 8,20(4)",                           // byte_121 = bytes
-            "or 0,0,5",                              // byte_117 = limb_43, byte_116
-            "slwi 5,7,11",                           // byte_119 = byte_118
+            "or 0,7,5",                              // byte_117 = limb_43, byte_116
+            "slwi 5,9,11",                           // byte_119 = byte_118
             "sth 6,48(3)",                           // limb_42, natural
             "or 0,0,5",                              // byte_120 = byte_117, byte_119
-            "slwi 5,8,6",                            // byte_122 = byte_121
-            "lbz 6,19(4)",                           // byte_124 = bytes
-            "andi. 7,0,8191",                        // limb_44, unused_w = byte_120
-            "srwi 0,0,13",                           // limb_45 = byte_120
-            "lbz 8,18(4)",                           // byte_127 = bytes
-            "or 0,0,5",                              // byte_123 = limb_45, byte_122
-            "sth 7,50(3)",                           // limb_44, natural
-            "slwi 5,6,1",                            // byte_125 = byte_124
-            "andi. 6,0,8191",                        // limb_46, unused_x = byte_123
-            "srwi 0,0,13",                           // limb_47 = byte_123
-            "slwi 7,8,9",                            // byte_128 = byte_127
+            "srwi 5,0,13",                           // limb_45 = byte_120
+            "lbz 6,20(4)",                           // byte_121 = bytes
+            "andi. 0,0,8191",                        // limb_44, unused_w = byte_120
+            "lbz 7,19(4)",                           // byte_124 = bytes
+            "slwi 6,6,6",                            // byte_122 = byte_121
+            "sth 0,50(3)",                           // limb_44, natural
+            "or 0,5,6",                              // byte_123 = limb_45, byte_122
+            "slwi 5,7,1",                            // byte_125 = byte_124
+            "lbz 6,18(4)",                           // byte_127 = bytes
+            "srwi 7,0,13",                           // limb_47 = byte_123
+            "andi. 0,0,8191",                        // limb_46, unused_x = byte_123
             "lbz 8,17(4)",                           // byte_130 = bytes
-            "or 0,0,5",                              // byte_126 = limb_47, byte_125
-            "or 0,0,7",                              // byte_129 = byte_126, byte_128
-            "sth 6,52(3)",                           // limb_46, natural
-            "andi. 5,0,8191",                        // limb_48, unused_y = byte_129
-            "srwi 0,0,13",                           // limb_49 = byte_129
-            "lbz 6,16(4)",                           // byte_133 = bytes
-            "slwi 7,8,4",                            // byte_131 = byte_130
-            "or 0,0,7",                              // byte_132 = limb_49, byte_131
-            "lbz 7,15(4)",                           // byte_136 = bytes
-            "slwi 6,6,12",                           // byte_134 = byte_133
+            "or 5,7,5",                              // byte_126 = limb_47, byte_125
+            "slwi 6,6,9",                            // byte_128 = byte_127
+            "lbz 7,16(4)",                           // byte_133 = bytes
+            "or 5,5,6",                              // byte_129 = byte_126, byte_128
+            "slwi 6,8,4",                            // byte_131 = byte_130
+            "sth 0,52(3)",                           // limb_46, natural
+            "srwi 0,5,13",                           // limb_49 = byte_129
+            "lbz 8,15(4)",                           // byte_136 = bytes
+            "andi. 5,5,8191",                        // limb_48, unused_y = byte_129
+            "slwi 7,7,12",                           // byte_134 = byte_133
+            "lbz 9,14(4)",                           // byte_139 = bytes
+            "or 0,0,6",                              // byte_132 = limb_49, byte_131
             "sth 5,54(3)",                           // limb_48, natural
-            "or 0,0,6",                              // byte_135 = byte_132, byte_134
-            "slwi 5,7,7",                            // byte_137 = byte_136
-            "lbz 6,14(4)",                           // byte_139 = bytes
-            "andi. 7,0,8191",                        // limb_50, unused_z = byte_135
-            "srwi 0,0,13",                           // limb_51 = byte_135
-            "lbz 8,13(4)",                           // byte_142 = bytes
-            "or 0,0,5",                              // byte_138 = limb_51, byte_137
-            "andi. 5,0,8191",                        // limb_52, unused_26 = byte_138
-            "sth 7,56(3)",                           // limb_50, natural
-            "srwi 0,0,13",                           // limb_53 = byte_138
-            "slwi 6,6,2",                            // byte_140 = byte_139
-            "lbz 7,12(4)",                           // byte_145 = bytes
-            "or 0,0,6",                              // byte_141 = limb_53, byte_140
-            "slwi 6,8,10",                           // byte_143 = byte_142
-            "sth 5,58(3)",                           // limb_52, natural
+            "or 0,0,7",                              // byte_135 = byte_132, byte_134
+            "slwi 5,8,7",                            // byte_137 = byte_136
+            "lbz 6,13(4)",                           // byte_142 = bytes
+            "srwi 7,0,13",                           // limb_51 = byte_135
+            "andi. 0,0,8191",                        // limb_50, unused_z = byte_135
+            "slwi 8,9,2",                            // byte_140 = byte_139
+            "lbz 9,11(4)",                           // byte_148 = bytes
+            "or 5,7,5",                              // byte_138 = limb_51, byte_137
+            "sth 0,56(3)",                           // limb_50, natural
+            "andi. 0,5,8191",                        // limb_52, unused_26 = byte_138
+            "srwi 5,5,13",                           // limb_53 = byte_138
+            "slwi 6,6,10",                           // byte_143 = byte_142
+            "lbz 7,10(4)",                           // byte_149 = bytes
+            "sth 0,58(3)",                           // limb_52, natural
+            "or 0,5,8",                              // byte_141 = limb_53, byte_140
             "or 0,0,6",                              // byte_144 = byte_141, byte_143
-            "lbz 5,11(4)",                           // byte_148 = bytes
+            "lbz 5,12(4)",                           // byte_145 = bytes
             "andi. 6,0,8191",                        // limb_54, unused_27 = byte_144
+            "slwi 7,7,8",                            // byte_150 = byte_149
             "srwi 0,0,13",                           // limb_55 = byte_144
-            "slwi 7,7,5",                            // byte_146 = byte_145
-            "lbz 8,10(4)",                           // byte_149 = bytes
+            "lbz 8,9(4)",                            // byte_152 = bytes
             "sth 6,60(3)",                           // limb_54, natural
-            "or 0,0,7",                              // byte_147 = limb_55, byte_146
-            "slwi 6,8,8",                            // byte_150 = byte_149
+            "or 6,9,7",                              // byte_151 = byte_148, byte_150
+            "slwi 5,5,5",                            // byte_146 = byte_145
+            "srwi 7,6,13",                           // limb_57 = byte_151
+            "lbz 9,8(4)",                            // byte_155 = bytes
+            "andi. 6,6,8191",                        // limb_56, unused_28 = byte_151
+            "or 0,0,5",                              // byte_147 = limb_55, byte_146
+            "slwi 5,8,3",                            // byte_153 = byte_152
             "sth 0,62(3)",                           // byte_147, natural
-            "or 0,5,6",                              // byte_151 = byte_148, byte_150
-            "lbz 5,9(4)",                            // byte_152 = bytes
-            "andi. 6,0,8191",                        // limb_56, unused_28 = byte_151
-            "srwi 0,0,13",                           // limb_57 = byte_151
-            "lbz 7,8(4)",                            // byte_155 = bytes
-            "slwi 5,5,3",                            // byte_153 = byte_152
-            "lbz 8,7(4)",                            // byte_158 = bytes
-            "or 0,0,5",                              // byte_154 = limb_57, byte_153
-            "slwi 5,7,11",                           // byte_156 = byte_155
+            "or 0,7,5",                              // byte_154 = limb_57, byte_153
+            "slwi 5,9,11",                           // byte_156 = byte_155
             "sth 6,64(3)",                           // limb_56, natural
             "or 0,0,5",                              // byte_157 = byte_154, byte_156
-            "slwi 5,8,6",                            // byte_159 = byte_158
-            "lbz 6,6(4)",                            // byte_161 = bytes
-            "andi. 7,0,8191",                        // limb_58, unused_29 = byte_157
-            "srwi 0,0,13",                           // limb_59 = byte_157
-            "lbz 8,5(4)",                            // byte_164 = bytes
-            "or 0,0,5",                              // byte_160 = limb_59, byte_159
-            "sth 7,66(3)",                           // limb_58, natural
-            "slwi 5,6,1",                            // byte_162 = byte_161
-            "andi. 6,0,8191",                        // limb_60, unused_30 = byte_160
-            "srwi 0,0,13",                           // limb_61 = byte_160
-            "slwi 7,8,9",                            // byte_165 = byte_164
+            "srwi 5,0,13",                           // limb_59 = byte_157
+            "lbz 6,7(4)",                            // byte_158 = bytes
+            "andi. 0,0,8191",                        // limb_58, unused_29 = byte_157
+            "lbz 7,6(4)",                            // byte_161 = bytes
+            "slwi 6,6,6",                            // byte_159 = byte_158
+            "sth 0,66(3)",                           // limb_58, natural
+            "or 0,5,6",                              // byte_160 = limb_59, byte_159
+            "slwi 5,7,1",                            // byte_162 = byte_161
+            "lbz 6,5(4)",                            // byte_164 = bytes
+            "srwi 7,0,13",                           // limb_61 = byte_160
+            "andi. 0,0,8191",                        // limb_60, unused_30 = byte_160
             "lbz 8,4(4)",                            // byte_167 = bytes
-            "or 0,0,5",                              // byte_163 = limb_61, byte_162
-            "or 0,0,7",                              // byte_166 = byte_163, byte_165
-            "sth 6,68(3)",                           // limb_60, natural
-            "andi. 5,0,8191",                        // limb_62, unused_31 = byte_166
-            "srwi 0,0,13",                           // limb_63 = byte_166
-            "lbz 6,3(4)",                            // byte_170 = bytes
-            "slwi 7,8,4",                            // byte_168 = byte_167
-            "or 0,0,7",                              // byte_169 = limb_63, byte_168
-            "lbz 7,2(4)",                            // byte_173 = bytes
-            "slwi 6,6,12",                           // byte_171 = byte_170
+            "or 5,7,5",                              // byte_163 = limb_61, byte_162
+            "slwi 6,6,9",                            // byte_165 = byte_164
+            "lbz 7,3(4)",                            // byte_170 = bytes
+            "or 5,5,6",                              // byte_166 = byte_163, byte_165
+            "slwi 6,8,4",                            // byte_168 = byte_167
+            "sth 0,68(3)",                           // limb_60, natural
+            "srwi 0,5,13",                           // limb_63 = byte_166
+            "lbz 8,2(4)",                            // byte_173 = bytes
+            "andi. 5,5,8191",                        // limb_62, unused_31 = byte_166
+            "slwi 7,7,12",                           // byte_171 = byte_170
+            "lbz 9,1(4)",                            // byte_176 = bytes
+            "or 0,0,6",                              // byte_169 = limb_63, byte_168
             "sth 5,70(3)",                           // limb_62, natural
-            "or 0,0,6",                              // byte_172 = byte_169, byte_171
-            "slwi 5,7,7",                            // byte_174 = byte_173
-            "lbz 6,1(4)",                            // byte_176 = bytes
-            "andi. 7,0,8191",                        // limb_64, unused_32 = byte_172
-            "srwi 0,0,13",                           // limb_65 = byte_172
+            "or 0,0,7",                              // byte_172 = byte_169, byte_171
+            "slwi 5,8,7",                            // byte_174 = byte_173
             "lbz 4,0(4)",                            // byte_179 = bytes
-            "or 0,0,5",                              // byte_175 = limb_65, byte_174
+            "srwi 6,0,13",                           // limb_65 = byte_172
+            "andi. 0,0,8191",                        // limb_64, unused_32 = byte_172
+            "slwi 7,9,2",                            // byte_177 = byte_176
+            "sth 0,72(3)",                           // limb_64, natural
+            "or 0,6,5",                              // byte_175 = limb_65, byte_174
             "andi. 5,0,8191",                        // limb_66, unused_33 = byte_175
-            "sth 7,72(3)",                           // limb_64, natural
             "srwi 0,0,13",                           // limb_67 = byte_175
-            "slwi 6,6,2",                            // byte_177 = byte_176
-            "sth 5,74(3)",                           // limb_66, natural
-            "or 0,0,6",                              // byte_178 = limb_67, byte_177
             "slwi 4,4,10",                           // byte_180 = byte_179
+            "sth 5,74(3)",                           // limb_66, natural
+            "or 0,0,7",                              // byte_178 = limb_67, byte_177
             "or 0,0,4",                              // byte_181 = byte_178, byte_180
             "andi. 4,0,8191",                        // limb_68, unused_34 = byte_181
             "srwi 0,0,13",                           // limb_69 = byte_181
@@ -1517,12 +1516,14 @@ pub unsafe fn mont_select_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64us
             out("r6") _,
             out("r7") _,
             out("r8") _,
+            out("r9") _,
+            out("r10") _,
             out("cr0") _,
         );
     }
 }
 /// `mont_select_512_export` on e600.
-/// 172 cycles in the model without register saves, 172 the whole call.
+/// 204 cycles in the model without register saves, 204 the whole call.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
@@ -1532,361 +1533,361 @@ pub unsafe fn mont_select_512_export(bytes: &mut [u8; 64usize], natural: &Limbs4
         core::arch::asm!(
             "lhz 0,0(4)",                            // limb = natural
             "lhz 5,2(4)",                            // limb_c = natural
-            "andi. 6,0,8191",                        // limb_b, unused = limb
-            "srwi 0,0,13",                           // carry = limb
+            "srwi 6,0,13",                           // carry = limb
+            "andi. 0,0,8191",                        // limb_b, unused = limb
             "lhz 7,4(4)",                            // limb_f = natural
-            "srwi 8,6,8",                            // bits = limb_b
-            "add 0,5,0",                             // limb_d = limb_c, carry
-            "lhz 5,6(4)",                            // limb_i = natural
-            "andi. 9,0,8191",                        // limb_e, unused_b = limb_d
-            "srwi 0,0,13",                           // carry_b = limb_d
-            "stb 6,63(3)",                           // limb_b, bytes
-            "slwi 6,9,5",                            // bits_b = limb_e
-            "add 0,7,0",                             // limb_g = limb_f, carry_b
-            "lhz 7,8(4)",                            // limb_l = natural
-            "or 6,8,6",                              // bits_c = bits, bits_b
-            "andi. 8,0,8191",                        // limb_h, unused_c = limb_g
-            "lhz 9,10(4)",                           // limb_o = natural
-            "srwi 0,0,13",                           // carry_c = limb_g
-            "lhz 10,12(4)",                          // limb_r = natural
-            "srwi 11,6,8",                           // bits_d = bits_c
-            "stb 6,62(3)",                           // bits_c, bytes
-            "slwi 6,8,2",                            // bits_f = limb_h
-            "add 0,5,0",                             // limb_j = limb_i, carry_c
-            "stb 11,61(3)",                          // bits_d, bytes
-            "srwi 5,11,8",                           // bits_e = bits_d
-            "andi. 8,0,8191",                        // limb_k, unused_d = limb_j
-            "or 5,5,6",                              // bits_g = bits_e, bits_f
-            "srwi 0,0,13",                           // carry_d = limb_j
-            "slwi 6,8,7",                            // bits_i = limb_k
+            "add 5,5,6",                             // limb_d = limb_c, carry
+            "srwi 6,0,8",                            // bits = limb_b
+            "lhz 8,6(4)",                            // limb_i = natural
+            "srwi 9,5,13",                           // carry_b = limb_d
+            "andi. 5,5,8191",                        // limb_e, unused_b = limb_d
+            "lhz 10,8(4)",                           // limb_l = natural
+            "add 7,7,9",                             // limb_g = limb_f, carry_b
+            "slwi 5,5,5",                            // bits_b = limb_e
+            "stb 0,63(3)",                           // limb_b, bytes
+            "srwi 0,7,13",                           // carry_c = limb_g
+            "or 5,6,5",                              // bits_c = bits, bits_b
+            "lhz 6,10(4)",                           // limb_o = natural
+            "andi. 7,7,8191",                        // limb_h, unused_c = limb_g
+            "lhz 9,12(4)",                           // limb_r = natural
+            "add 0,8,0",                             // limb_j = limb_i, carry_c
+            "srwi 8,5,8",                            // bits_d = bits_c
+            "stb 5,62(3)",                           // bits_c, bytes
+            "slwi 5,7,2",                            // bits_f = limb_h
+            "srwi 7,0,13",                           // carry_d = limb_j
+            "srwi 11,8,8",                           // bits_e = bits_d
+            "stb 8,61(3)",                           // bits_d, bytes
+            "add 7,10,7",                            // limb_m = limb_l, carry_d
+            "or 5,11,5",                             // bits_g = bits_e, bits_f
+            "andi. 0,0,8191",                        // limb_k, unused_d = limb_j
+            "srwi 8,7,13",                           // carry_e = limb_m
+            "srwi 10,5,8",                           // bits_h = bits_g
+            "slwi 0,0,7",                            // bits_i = limb_k
+            "add 6,6,8",                             // limb_p = limb_o, carry_e
             "stb 5,60(3)",                           // bits_g, bytes
-            "srwi 5,5,8",                            // bits_h = bits_g
-            "add 0,7,0",                             // limb_m = limb_l, carry_d
-            "or 5,5,6",                              // bits_j = bits_h, bits_i
-            "andi. 6,0,8191",                        // limb_n, unused_e = limb_m
-            "stb 5,59(3)",                           // bits_j, bytes
-            "srwi 5,5,8",                            // bits_k = bits_j
-            "stb 5,58(3)",                           // bits_k, bytes
-            "srwi 5,5,8",                            // bits_l = bits_k
-            "srwi 0,0,13",                           // carry_e = limb_m
-            "slwi 6,6,4",                            // bits_m = limb_n
-            "add 0,9,0",                             // limb_p = limb_o, carry_e
-            "lhz 7,14(4)",                           // limb_u = natural
-            "or 5,5,6",                              // bits_n = bits_l, bits_m
-            "andi. 6,0,8191",                        // limb_q, unused_f = limb_p
-            "srwi 0,0,13",                           // carry_f = limb_p
-            "stb 5,57(3)",                           // bits_n, bytes
-            "srwi 5,5,8",                            // bits_o = bits_n
+            "srwi 5,6,13",                           // carry_f = limb_p
+            "or 0,10,0",                             // bits_j = bits_h, bits_i
+            "lhz 8,14(4)",                           // limb_u = natural
+            "add 5,9,5",                             // limb_s = limb_r, carry_f
+            "srwi 9,0,8",                            // bits_k = bits_j
+            "stb 0,59(3)",                           // bits_j, bytes
+            "srwi 0,5,13",                           // carry_g = limb_s
+            "srwi 10,9,8",                           // bits_l = bits_k
+            "andi. 7,7,8191",                        // limb_n, unused_e = limb_m
+            "add 0,8,0",                             // limb_v = limb_u, carry_g
+            "stb 9,58(3)",                           // bits_k, bytes
+            "slwi 7,7,4",                            // bits_m = limb_n
+            "srwi 8,0,13",                           // carry_h = limb_v
+            "or 7,10,7",                             // bits_n = bits_l, bits_m
+            "lhz 9,16(4)",                           // limb_x = natural
+            "srwi 10,7,8",                           // bits_o = bits_n
+            "stb 7,57(3)",                           // bits_n, bytes
+            "andi. 6,6,8191",                        // limb_q, unused_f = limb_p
+            "srwi 7,10,8",                           // bits_p = bits_o
+            "stb 10,56(3)",                          // bits_o, bytes
             "slwi 6,6,1",                            // bits_q = limb_q
-            "stb 5,56(3)",                           // bits_o, bytes
-            "srwi 5,5,8",                            // bits_p = bits_o
-            "or 5,5,6",                              // bits_r = bits_p, bits_q
-            "add 0,10,0",                            // limb_s = limb_r, carry_f
-            "stb 5,55(3)",                           // bits_r, bytes
-            "srwi 5,5,8",                            // bits_s = bits_r
-            "andi. 6,0,8191",                        // limb_t, unused_g = limb_s
-            "srwi 0,0,13",                           // carry_g = limb_s
-            "slwi 6,6,6",                            // bits_t = limb_t
-            "lhz 8,16(4)",                           // limb_x = natural
-            "or 5,5,6",                              // bits_u = bits_s, bits_t
-            "add 0,7,0",                             // limb_v = limb_u, carry_g
-            "lhz 6,18(4)",                           // limb_26 = natural
-            "stb 5,54(3)",                           // bits_u, bytes
-            "srwi 5,5,8",                            // bits_v = bits_u
-            "andi. 7,0,8191",                        // limb_w, unused_h = limb_v
-            "stb 5,53(3)",                           // bits_v, bytes
-            "srwi 5,5,8",                            // bits_w = bits_v
-            "srwi 0,0,13",                           // carry_h = limb_v
-            "slwi 7,7,3",                            // bits_x = limb_w
-            "or 5,5,7",                              // bits_y = bits_w, bits_x
-            "add 0,8,0",                             // limb_y = limb_x, carry_h
+            "add 8,9,8",                             // limb_y = limb_x, carry_h
+            "lhz 9,18(4)",                           // limb_26 = natural
+            "or 6,7,6",                              // bits_r = bits_p, bits_q
+            "srwi 7,8,13",                           // carry_i = limb_y
+            "srwi 10,6,8",                           // bits_s = bits_r
+            "stb 6,55(3)",                           // bits_r, bytes
+            "andi. 5,5,8191",                        // limb_t, unused_g = limb_s
+            "andi. 0,0,8191",                        // limb_w, unused_h = limb_v
+            "add 6,9,7",                             // limb_27 = limb_26, carry_i
+            "slwi 5,5,6",                            // bits_t = limb_t
             "lhz 7,20(4)",                           // limb_29 = natural
-            "stb 5,52(3)",                           // bits_y, bytes
-            "srwi 5,5,8",                            // bits_z = bits_y
-            "andi. 8,0,8191",                        // limb_z, unused_i = limb_y
-            "stb 5,51(3)",                           // bits_z, bytes
-            "srwi 5,5,8",                            // bits_26 = bits_z
-            "srwi 0,0,13",                           // carry_i = limb_y
-            "stb 8,50(3)",                           // limb_z, bytes
-            "srwi 5,8,8",                            // bits_27 = limb_z
-            "add 0,6,0",                             // limb_27 = limb_26, carry_i
-            "andi. 6,0,8191",                        // limb_28, unused_j = limb_27
-            "srwi 0,0,13",                           // carry_j = limb_27
-            "lhz 8,22(4)",                           // limb_32 = natural
+            "srwi 9,6,13",                           // carry_j = limb_27
+            "or 5,10,5",                             // bits_u = bits_s, bits_t
+            "lhz 10,22(4)",                          // limb_32 = natural
+            "srwi 11,5,8",                           // bits_v = bits_u
+            "stb 5,54(3)",                           // bits_u, bytes
+            "andi. 5,8,8191",                        // limb_z, unused_i = limb_y
+            "add 7,7,9",                             // limb_30 = limb_29, carry_j
+            "srwi 8,11,8",                           // bits_w = bits_v
+            "stb 11,53(3)",                          // bits_v, bytes
+            "srwi 9,7,13",                           // carry_k = limb_30
+            "slwi 0,0,3",                            // bits_x = limb_w
+            "add 9,10,9",                            // limb_33 = limb_32, carry_k
+            "srwi 10,5,8",                           // bits_27 = limb_z
+            "or 0,8,0",                              // bits_y = bits_w, bits_x
+            "srwi 8,9,13",                           // carry_l = limb_33
+            "andi. 6,6,8191",                        // limb_28, unused_j = limb_27
+            "stb 0,52(3)",                           // bits_y, bytes
+            "srwi 0,0,8",                            // bits_z = bits_y
             "slwi 6,6,5",                            // bits_28 = limb_28
-            "add 0,7,0",                             // limb_30 = limb_29, carry_j
-            "lhz 7,24(4)",                           // limb_35 = natural
-            "or 5,5,6",                              // bits_29 = bits_27, bits_28
-            "stb 5,49(3)",                           // bits_29, bytes
-            "srwi 5,5,8",                            // bits_30 = bits_29
-            "andi. 6,0,8191",                        // limb_31, unused_k = limb_30
-            "stb 5,48(3)",                           // bits_30, bytes
-            "srwi 5,5,8",                            // bits_31 = bits_30
-            "srwi 0,0,13",                           // carry_k = limb_30
-            "slwi 6,6,2",                            // bits_32 = limb_31
-            "add 0,8,0",                             // limb_33 = limb_32, carry_k
+            "stb 0,51(3)",                           // bits_z, bytes
+            "srwi 0,0,8",                            // bits_26 = bits_z
+            "or 0,10,6",                             // bits_29 = bits_27, bits_28
+            "lhz 6,24(4)",                           // limb_35 = natural
+            "srwi 10,0,8",                           // bits_30 = bits_29
+            "andi. 7,7,8191",                        // limb_31, unused_k = limb_30
+            "stb 5,50(3)",                           // limb_z, bytes
+            "srwi 5,10,8",                           // bits_31 = bits_30
+            "slwi 7,7,2",                            // bits_32 = limb_31
+            "stb 0,49(3)",                           // bits_29, bytes
+            "or 0,5,7",                              // bits_33 = bits_31, bits_32
+            "andi. 5,9,8191",                        // limb_34, unused_l = limb_33
+            "add 6,6,8",                             // limb_36 = limb_35, carry_l
+            "srwi 7,6,13",                           // carry_m = limb_36
             "lhz 8,26(4)",                           // limb_38 = natural
-            "or 5,5,6",                              // bits_33 = bits_31, bits_32
-            "andi. 6,0,8191",                        // limb_34, unused_l = limb_33
-            "srwi 0,0,13",                           // carry_l = limb_33
-            "stb 5,47(3)",                           // bits_33, bytes
-            "srwi 5,5,8",                            // bits_34 = bits_33
-            "slwi 6,6,7",                            // bits_35 = limb_34
-            "or 5,5,6",                              // bits_36 = bits_34, bits_35
-            "stb 5,46(3)",                           // bits_36, bytes
-            "srwi 5,5,8",                            // bits_37 = bits_36
-            "add 0,7,0",                             // limb_36 = limb_35, carry_l
-            "stb 5,45(3)",                           // bits_37, bytes
-            "srwi 5,5,8",                            // bits_38 = bits_37
-            "andi. 6,0,8191",                        // limb_37, unused_m = limb_36
-            "srwi 0,0,13",                           // carry_m = limb_36
+            "srwi 9,0,8",                            // bits_34 = bits_33
+            "stb 10,48(3)",                          // bits_30, bytes
+            "slwi 5,5,7",                            // bits_35 = limb_34
+            "andi. 6,6,8191",                        // limb_37, unused_m = limb_36
+            "lhz 10,28(4)",                          // limb_41 = natural
+            "or 5,9,5",                              // bits_36 = bits_34, bits_35
             "slwi 6,6,4",                            // bits_39 = limb_37
-            "lhz 7,28(4)",                           // limb_41 = natural
-            "or 5,5,6",                              // bits_40 = bits_38, bits_39
-            "add 0,8,0",                             // limb_39 = limb_38, carry_m
-            "lhz 6,30(4)",                           // limb_44 = natural
-            "stb 5,44(3)",                           // bits_40, bytes
-            "srwi 5,5,8",                            // bits_41 = bits_40
-            "andi. 8,0,8191",                        // limb_40, unused_n = limb_39
-            "stb 5,43(3)",                           // bits_41, bytes
-            "srwi 5,5,8",                            // bits_42 = bits_41
-            "srwi 0,0,13",                           // carry_n = limb_39
-            "slwi 8,8,1",                            // bits_43 = limb_40
-            "or 5,5,8",                              // bits_44 = bits_42, bits_43
-            "add 0,7,0",                             // limb_42 = limb_41, carry_n
-            "lhz 7,32(4)",                           // limb_47 = natural
-            "stb 5,42(3)",                           // bits_44, bytes
-            "srwi 5,5,8",                            // bits_45 = bits_44
-            "andi. 8,0,8191",                        // limb_43, unused_o = limb_42
-            "srwi 0,0,13",                           // carry_o = limb_42
-            "slwi 8,8,6",                            // bits_46 = limb_43
+            "add 7,8,7",                             // limb_39 = limb_38, carry_m
+            "stb 0,47(3)",                           // bits_33, bytes
+            "srwi 0,5,8",                            // bits_37 = bits_36
+            "srwi 8,7,13",                           // carry_n = limb_39
+            "srwi 9,0,8",                            // bits_38 = bits_37
+            "stb 5,46(3)",                           // bits_36, bytes
+            "add 5,10,8",                            // limb_42 = limb_41, carry_n
+            "stb 0,45(3)",                           // bits_37, bytes
+            "srwi 0,5,13",                           // carry_o = limb_42
+            "lhz 8,30(4)",                           // limb_44 = natural
+            "or 6,9,6",                              // bits_40 = bits_38, bits_39
+            "andi. 7,7,8191",                        // limb_40, unused_n = limb_39
+            "lhz 9,32(4)",                           // limb_47 = natural
+            "srwi 10,6,8",                           // bits_41 = bits_40
+            "stb 6,44(3)",                           // bits_40, bytes
+            "slwi 6,7,1",                            // bits_43 = limb_40
+            "add 0,8,0",                             // limb_45 = limb_44, carry_o
+            "srwi 7,10,8",                           // bits_42 = bits_41
+            "stb 10,43(3)",                          // bits_41, bytes
+            "srwi 8,0,13",                           // carry_p = limb_45
+            "or 6,7,6",                              // bits_44 = bits_42, bits_43
+            "andi. 5,5,8191",                        // limb_43, unused_o = limb_42
+            "add 7,9,8",                             // limb_48 = limb_47, carry_p
+            "srwi 8,6,8",                            // bits_45 = bits_44
+            "stb 6,42(3)",                           // bits_44, bytes
+            "srwi 6,7,13",                           // carry_q = limb_48
             "lhz 9,34(4)",                           // limb_50 = natural
-            "or 5,5,8",                              // bits_47 = bits_45, bits_46
-            "add 0,6,0",                             // limb_45 = limb_44, carry_o
-            "lhz 6,36(4)",                           // limb_53 = natural
+            "slwi 5,5,6",                            // bits_46 = limb_43
+            "or 5,8,5",                              // bits_47 = bits_45, bits_46
+            "lhz 8,36(4)",                           // limb_53 = natural
+            "srwi 10,5,8",                           // bits_48 = bits_47
             "stb 5,41(3)",                           // bits_47, bytes
-            "srwi 5,5,8",                            // bits_48 = bits_47
-            "andi. 8,0,8191",                        // limb_46, unused_p = limb_45
-            "stb 5,40(3)",                           // bits_48, bytes
-            "srwi 5,5,8",                            // bits_49 = bits_48
-            "srwi 0,0,13",                           // carry_p = limb_45
-            "slwi 8,8,3",                            // bits_50 = limb_46
-            "or 5,5,8",                              // bits_51 = bits_49, bits_50
-            "add 0,7,0",                             // limb_48 = limb_47, carry_p
-            "lhz 7,38(4)",                           // limb_56 = natural
-            "stb 5,39(3)",                           // bits_51, bytes
-            "srwi 5,5,8",                            // bits_52 = bits_51
-            "andi. 8,0,8191",                        // limb_49, unused_q = limb_48
-            "stb 5,38(3)",                           // bits_52, bytes
-            "srwi 5,5,8",                            // bits_53 = bits_52
-            "srwi 0,0,13",                           // carry_q = limb_48
-            "stb 8,37(3)",                           // limb_49, bytes
-            "srwi 5,8,8",                            // bits_54 = limb_49
-            "add 0,9,0",                             // limb_51 = limb_50, carry_q
-            "andi. 8,0,8191",                        // limb_52, unused_r = limb_51
-            "srwi 0,0,13",                           // carry_r = limb_51
-            "lhz 9,40(4)",                           // limb_59 = natural
-            "slwi 8,8,5",                            // bits_55 = limb_52
-            "add 0,6,0",                             // limb_54 = limb_53, carry_r
-            "lhz 6,42(4)",                           // limb_62 = natural
-            "or 5,5,8",                              // bits_56 = bits_54, bits_55
-            "stb 5,36(3)",                           // bits_56, bytes
-            "srwi 5,5,8",                            // bits_57 = bits_56
-            "andi. 8,0,8191",                        // limb_55, unused_s = limb_54
-            "stb 5,35(3)",                           // bits_57, bytes
-            "srwi 5,5,8",                            // bits_58 = bits_57
-            "srwi 0,0,13",                           // carry_s = limb_54
-            "slwi 8,8,2",                            // bits_59 = limb_55
-            "add 0,7,0",                             // limb_57 = limb_56, carry_s
-            "lhz 7,44(4)",                           // limb_65 = natural
-            "or 5,5,8",                              // bits_60 = bits_58, bits_59
-            "andi. 8,0,8191",                        // limb_58, unused_t = limb_57
-            "srwi 0,0,13",                           // carry_t = limb_57
-            "stb 5,34(3)",                           // bits_60, bytes
-            "srwi 5,5,8",                            // bits_61 = bits_60
+            "andi. 0,0,8191",                        // limb_46, unused_p = limb_45
+            "add 5,9,6",                             // limb_51 = limb_50, carry_q
+            "srwi 6,10,8",                           // bits_49 = bits_48
+            "stb 10,40(3)",                          // bits_48, bytes
+            "srwi 9,5,13",                           // carry_r = limb_51
+            "andi. 7,7,8191",                        // limb_49, unused_q = limb_48
+            "slwi 0,0,3",                            // bits_50 = limb_46
+            "add 8,8,9",                             // limb_54 = limb_53, carry_r
+            "or 0,6,0",                              // bits_51 = bits_49, bits_50
+            "srwi 6,7,8",                            // bits_54 = limb_49
+            "srwi 9,8,13",                           // carry_s = limb_54
+            "stb 0,39(3)",                           // bits_51, bytes
+            "srwi 0,0,8",                            // bits_52 = bits_51
+            "stb 0,38(3)",                           // bits_52, bytes
+            "andi. 5,5,8191",                        // limb_52, unused_r = limb_51
+            "lhz 10,38(4)",                          // limb_56 = natural
+            "srwi 0,0,8",                            // bits_53 = bits_52
+            "slwi 0,5,5",                            // bits_55 = limb_52
+            "or 0,6,0",                              // bits_56 = bits_54, bits_55
+            "stb 7,37(3)",                           // limb_49, bytes
+            "andi. 5,8,8191",                        // limb_55, unused_s = limb_54
+            "srwi 6,0,8",                            // bits_57 = bits_56
+            "lhz 7,40(4)",                           // limb_59 = natural
+            "slwi 5,5,2",                            // bits_59 = limb_55
+            "add 8,10,9",                            // limb_57 = limb_56, carry_s
+            "srwi 9,6,8",                            // bits_58 = bits_57
+            "stb 0,36(3)",                           // bits_56, bytes
+            "srwi 0,8,13",                           // carry_t = limb_57
+            "or 5,9,5",                              // bits_60 = bits_58, bits_59
+            "add 0,7,0",                             // limb_60 = limb_59, carry_t
+            "stb 6,35(3)",                           // bits_57, bytes
+            "srwi 6,0,13",                           // carry_u = limb_60
+            "srwi 7,5,8",                            // bits_61 = bits_60
+            "andi. 8,8,8191",                        // limb_58, unused_t = limb_57
+            "lhz 9,42(4)",                           // limb_62 = natural
             "slwi 8,8,7",                            // bits_62 = limb_58
-            "or 5,5,8",                              // bits_63 = bits_61, bits_62
+            "andi. 0,0,8191",                        // limb_61, unused_u = limb_60
+            "stb 5,34(3)",                           // bits_60, bytes
+            "or 5,7,8",                              // bits_63 = bits_61, bits_62
+            "slwi 0,0,4",                            // bits_66 = limb_61
+            "srwi 7,5,8",                            // bits_64 = bits_63
+            "lhz 8,44(4)",                           // limb_65 = natural
+            "add 6,9,6",                             // limb_63 = limb_62, carry_u
+            "srwi 9,7,8",                            // bits_65 = bits_64
             "stb 5,33(3)",                           // bits_63, bytes
-            "srwi 5,5,8",                            // bits_64 = bits_63
-            "add 0,9,0",                             // limb_60 = limb_59, carry_t
-            "stb 5,32(3)",                           // bits_64, bytes
-            "srwi 5,5,8",                            // bits_65 = bits_64
-            "andi. 8,0,8191",                        // limb_61, unused_u = limb_60
-            "srwi 0,0,13",                           // carry_u = limb_60
-            "slwi 8,8,4",                            // bits_66 = limb_61
+            "srwi 5,6,13",                           // carry_v = limb_63
+            "stb 7,32(3)",                           // bits_64, bytes
+            "or 0,9,0",                              // bits_67 = bits_65, bits_66
+            "andi. 6,6,8191",                        // limb_64, unused_v = limb_63
+            "add 5,8,5",                             // limb_66 = limb_65, carry_v
+            "srwi 7,5,13",                           // carry_w = limb_66
+            "srwi 8,0,8",                            // bits_68 = bits_67
+            "stb 0,31(3)",                           // bits_67, bytes
+            "srwi 0,8,8",                            // bits_69 = bits_68
             "lhz 9,46(4)",                           // limb_68 = natural
-            "or 5,5,8",                              // bits_67 = bits_65, bits_66
-            "add 0,6,0",                             // limb_63 = limb_62, carry_u
-            "lhz 6,48(4)",                           // limb_71 = natural
-            "stb 5,31(3)",                           // bits_67, bytes
-            "srwi 5,5,8",                            // bits_68 = bits_67
-            "andi. 8,0,8191",                        // limb_64, unused_v = limb_63
-            "stb 5,30(3)",                           // bits_68, bytes
-            "srwi 5,5,8",                            // bits_69 = bits_68
-            "srwi 0,0,13",                           // carry_v = limb_63
-            "slwi 8,8,1",                            // bits_70 = limb_64
-            "or 5,5,8",                              // bits_71 = bits_69, bits_70
-            "add 0,7,0",                             // limb_66 = limb_65, carry_v
-            "lhz 7,50(4)",                           // limb_74 = natural
-            "stb 5,29(3)",                           // bits_71, bytes
-            "srwi 5,5,8",                            // bits_72 = bits_71
-            "andi. 8,0,8191",                        // limb_67, unused_w = limb_66
-            "srwi 0,0,13",                           // carry_w = limb_66
-            "slwi 8,8,6",                            // bits_73 = limb_67
-            "lhz 10,52(4)",                          // limb_77 = natural
-            "or 5,5,8",                              // bits_74 = bits_72, bits_73
-            "add 0,9,0",                             // limb_69 = limb_68, carry_w
-            "lhz 8,54(4)",                           // limb_80 = natural
-            "stb 5,28(3)",                           // bits_74, bytes
-            "srwi 5,5,8",                            // bits_75 = bits_74
-            "andi. 9,0,8191",                        // limb_70, unused_x = limb_69
-            "stb 5,27(3)",                           // bits_75, bytes
-            "srwi 5,5,8",                            // bits_76 = bits_75
-            "srwi 0,0,13",                           // carry_x = limb_69
-            "slwi 9,9,3",                            // bits_77 = limb_70
-            "or 5,5,9",                              // bits_78 = bits_76, bits_77
-            "add 0,6,0",                             // limb_72 = limb_71, carry_x
-            "lhz 6,56(4)",                           // limb_83 = natural
+            "slwi 6,6,1",                            // bits_70 = limb_64
+            "stb 8,30(3)",                           // bits_68, bytes
+            "or 0,0,6",                              // bits_71 = bits_69, bits_70
+            "andi. 5,5,8191",                        // limb_67, unused_w = limb_66
+            "srwi 6,0,8",                            // bits_72 = bits_71
+            "stb 0,29(3)",                           // bits_71, bytes
+            "slwi 0,5,6",                            // bits_73 = limb_67
+            "add 5,9,7",                             // limb_69 = limb_68, carry_w
+            "lhz 7,48(4)",                           // limb_71 = natural
+            "or 0,6,0",                              // bits_74 = bits_72, bits_73
+            "srwi 6,5,13",                           // carry_x = limb_69
+            "srwi 8,0,8",                            // bits_75 = bits_74
+            "stb 0,28(3)",                           // bits_74, bytes
+            "lhz 0,50(4)",                           // limb_74 = natural
+            "srwi 9,8,8",                            // bits_76 = bits_75
+            "add 6,7,6",                             // limb_72 = limb_71, carry_x
+            "stb 8,27(3)",                           // bits_75, bytes
+            "srwi 7,6,13",                           // carry_y = limb_72
+            "andi. 5,5,8191",                        // limb_70, unused_x = limb_69
+            "andi. 6,6,8191",                        // limb_73, unused_y = limb_72
+            "add 0,0,7",                             // limb_75 = limb_74, carry_y
+            "slwi 5,5,3",                            // bits_77 = limb_70
+            "srwi 7,6,8",                            // bits_81 = limb_73
+            "srwi 8,0,13",                           // carry_z = limb_75
+            "or 5,9,5",                              // bits_78 = bits_76, bits_77
+            "lhz 9,52(4)",                           // limb_77 = natural
             "stb 5,26(3)",                           // bits_78, bytes
             "srwi 5,5,8",                            // bits_79 = bits_78
-            "andi. 9,0,8191",                        // limb_73, unused_y = limb_72
+            "andi. 0,0,8191",                        // limb_76, unused_z = limb_75
             "stb 5,25(3)",                           // bits_79, bytes
             "srwi 5,5,8",                            // bits_80 = bits_79
-            "srwi 0,0,13",                           // carry_y = limb_72
-            "stb 9,24(3)",                           // limb_73, bytes
-            "srwi 5,9,8",                            // bits_81 = limb_73
-            "add 0,7,0",                             // limb_75 = limb_74, carry_y
-            "andi. 7,0,8191",                        // limb_76, unused_z = limb_75
-            "srwi 0,0,13",                           // carry_z = limb_75
-            "lhz 9,58(4)",                           // limb_86 = natural
-            "slwi 7,7,5",                            // bits_82 = limb_76
-            "add 0,10,0",                            // limb_78 = limb_77, carry_z
-            "lhz 10,60(4)",                          // limb_89 = natural
-            "or 5,5,7",                              // bits_83 = bits_81, bits_82
-            "stb 5,23(3)",                           // bits_83, bytes
-            "srwi 5,5,8",                            // bits_84 = bits_83
-            "andi. 7,0,8191",                        // limb_79, unused_26 = limb_78
-            "stb 5,22(3)",                           // bits_84, bytes
-            "srwi 5,5,8",                            // bits_85 = bits_84
-            "srwi 0,0,13",                           // carry_26 = limb_78
-            "slwi 7,7,2",                            // bits_86 = limb_79
-            "add 0,8,0",                             // limb_81 = limb_80, carry_26
-            "lhz 8,62(4)",                           // limb_92 = natural
-            "or 5,5,7",                              // bits_87 = bits_85, bits_86
-            "andi. 7,0,8191",                        // limb_82, unused_27 = limb_81
-            "srwi 0,0,13",                           // carry_27 = limb_81
-            "stb 5,21(3)",                           // bits_87, bytes
-            "srwi 5,5,8",                            // bits_88 = bits_87
-            "slwi 7,7,7",                            // bits_89 = limb_82
-            "or 5,5,7",                              // bits_90 = bits_88, bits_89
-            "stb 5,20(3)",                           // bits_90, bytes
-            "srwi 5,5,8",                            // bits_91 = bits_90
-            "add 0,6,0",                             // limb_84 = limb_83, carry_27
-            "stb 5,19(3)",                           // bits_91, bytes
-            "srwi 5,5,8",                            // bits_92 = bits_91
-            "andi. 6,0,8191",                        // limb_85, unused_28 = limb_84
-            "srwi 0,0,13",                           // carry_28 = limb_84
-            "slwi 6,6,4",                            // bits_93 = limb_85
+            "slwi 0,0,5",                            // bits_82 = limb_76
+            "add 5,9,8",                             // limb_78 = limb_77, carry_z
+            "or 0,7,0",                              // bits_83 = bits_81, bits_82
+            "stb 6,24(3)",                           // limb_73, bytes
+            "srwi 6,5,13",                           // carry_26 = limb_78
+            "srwi 7,0,8",                            // bits_84 = bits_83
+            "lhz 8,54(4)",                           // limb_80 = natural
+            "srwi 9,7,8",                            // bits_85 = bits_84
+            "andi. 5,5,8191",                        // limb_79, unused_26 = limb_78
+            "stb 0,23(3)",                           // bits_83, bytes
+            "slwi 0,5,2",                            // bits_86 = limb_79
+            "add 5,8,6",                             // limb_81 = limb_80, carry_26
+            "or 0,9,0",                              // bits_87 = bits_85, bits_86
+            "stb 7,22(3)",                           // bits_84, bytes
+            "srwi 6,5,13",                           // carry_27 = limb_81
+            "srwi 7,0,8",                            // bits_88 = bits_87
+            "lhz 8,56(4)",                           // limb_83 = natural
+            "andi. 5,5,8191",                        // limb_82, unused_27 = limb_81
+            "stb 0,21(3)",                           // bits_87, bytes
+            "slwi 0,5,7",                            // bits_89 = limb_82
+            "lhz 5,58(4)",                           // limb_86 = natural
+            "add 6,8,6",                             // limb_84 = limb_83, carry_27
+            "or 0,7,0",                              // bits_90 = bits_88, bits_89
+            "lhz 7,60(4)",                           // limb_89 = natural
+            "srwi 8,6,13",                           // carry_28 = limb_84
+            "srwi 9,0,8",                            // bits_91 = bits_90
+            "stb 0,20(3)",                           // bits_90, bytes
+            "andi. 0,6,8191",                        // limb_85, unused_28 = limb_84
+            "srwi 6,9,8",                            // bits_92 = bits_91
+            "add 5,5,8",                             // limb_87 = limb_86, carry_28
+            "stb 9,19(3)",                           // bits_91, bytes
+            "slwi 0,0,4",                            // bits_93 = limb_85
+            "srwi 8,5,13",                           // carry_29 = limb_87
+            "or 0,6,0",                              // bits_94 = bits_92, bits_93
+            "srwi 6,0,8",                            // bits_95 = bits_94
+            "stb 0,18(3)",                           // bits_94, bytes
+            "srwi 0,6,8",                            // bits_96 = bits_95
+            "add 7,7,8",                             // limb_90 = limb_89, carry_29
+            "andi. 5,5,8191",                        // limb_88, unused_29 = limb_87
+            "stb 6,17(3)",                           // bits_95, bytes
+            "srwi 6,7,13",                           // carry_30 = limb_90
+            "slwi 5,5,1",                            // bits_97 = limb_88
+            "or 0,0,5",                              // bits_98 = bits_96, bits_97
+            "lhz 5,62(4)",                           // limb_92 = natural
+            "andi. 7,7,8191",                        // limb_91, unused_30 = limb_90
+            "srwi 8,0,8",                            // bits_99 = bits_98
+            "stb 0,16(3)",                           // bits_98, bytes
+            "slwi 0,7,6",                            // bits_100 = limb_91
+            "or 0,8,0",                              // bits_101 = bits_99, bits_100
             "lhz 7,64(4)",                           // limb_95 = natural
-            "or 5,5,6",                              // bits_94 = bits_92, bits_93
-            "add 0,9,0",                             // limb_87 = limb_86, carry_28
-            "lhz 6,66(4)",                           // limb_98 = natural
-            "stb 5,18(3)",                           // bits_94, bytes
-            "srwi 5,5,8",                            // bits_95 = bits_94
-            "andi. 9,0,8191",                        // limb_88, unused_29 = limb_87
-            "stb 5,17(3)",                           // bits_95, bytes
-            "srwi 5,5,8",                            // bits_96 = bits_95
-            "srwi 0,0,13",                           // carry_29 = limb_87
-            "slwi 9,9,1",                            // bits_97 = limb_88
-            "or 5,5,9",                              // bits_98 = bits_96, bits_97
-            "add 0,10,0",                            // limb_90 = limb_89, carry_29
-            "lhz 9,68(4)",                           // limb_101 = natural
-            "stb 5,16(3)",                           // bits_98, bytes
-            "srwi 5,5,8",                            // bits_99 = bits_98
-            "andi. 10,0,8191",                       // limb_91, unused_30 = limb_90
-            "srwi 0,0,13",                           // carry_30 = limb_90
-            "slwi 10,10,6",                          // bits_100 = limb_91
-            "lhz 11,70(4)",                          // limb_104 = natural
-            "or 5,5,10",                             // bits_101 = bits_99, bits_100
-            "add 0,8,0",                             // limb_93 = limb_92, carry_30
-            "lhz 8,72(4)",                           // limb_107 = natural
-            "stb 5,15(3)",                           // bits_101, bytes
-            "srwi 5,5,8",                            // bits_102 = bits_101
-            "andi. 10,0,8191",                       // limb_94, unused_31 = limb_93
-            "stb 5,14(3)",                           // bits_102, bytes
-            "srwi 5,5,8",                            // bits_103 = bits_102
-            "srwi 0,0,13",                           // carry_31 = limb_93
-            "slwi 10,10,3",                          // bits_104 = limb_94
-            "or 5,5,10",                             // bits_105 = bits_103, bits_104
+            "add 5,5,6",                             // limb_93 = limb_92, carry_30
+            "srwi 6,0,8",                            // bits_102 = bits_101
+            "stb 0,15(3)",                           // bits_101, bytes
+            "srwi 0,5,13",                           // carry_31 = limb_93
+            "srwi 8,6,8",                            // bits_103 = bits_102
+            "stb 6,14(3)",                           // bits_102, bytes
+            "andi. 5,5,8191",                        // limb_94, unused_31 = limb_93
             "add 0,7,0",                             // limb_96 = limb_95, carry_31
-            "lhz 7,74(4)",                           // limb_110 = natural
+            "slwi 5,5,3",                            // bits_104 = limb_94
+            "andi. 6,0,8191",                        // limb_97, unused_32 = limb_96
+            "srwi 0,0,13",                           // carry_32 = limb_96
+            "or 5,8,5",                              // bits_105 = bits_103, bits_104
+            "lhz 7,66(4)",                           // limb_98 = natural
+            "srwi 8,6,8",                            // bits_108 = limb_97
             "stb 5,13(3)",                           // bits_105, bytes
             "srwi 5,5,8",                            // bits_106 = bits_105
-            "andi. 10,0,8191",                       // limb_97, unused_32 = limb_96
+            "srwi 9,5,8",                            // bits_107 = bits_106
             "stb 5,12(3)",                           // bits_106, bytes
-            "srwi 5,5,8",                            // bits_107 = bits_106
-            "srwi 0,0,13",                           // carry_32 = limb_96
-            "stb 10,11(3)",                          // limb_97, bytes
-            "srwi 5,10,8",                           // bits_108 = limb_97
-            "add 0,6,0",                             // limb_99 = limb_98, carry_32
-            "andi. 6,0,8191",                        // limb_100, unused_33 = limb_99
+            "add 0,7,0",                             // limb_99 = limb_98, carry_32
+            "andi. 5,0,8191",                        // limb_100, unused_33 = limb_99
+            "stb 6,11(3)",                           // limb_97, bytes
             "srwi 0,0,13",                           // carry_33 = limb_99
-            "lhz 10,76(4)",                          // limb_113 = natural
-            "slwi 6,6,5",                            // bits_109 = limb_100
-            "add 0,9,0",                             // limb_102 = limb_101, carry_33
-            "or 5,5,6",                              // bits_110 = bits_108, bits_109
-            "andi. 6,0,8191",                        // limb_103, unused_34 = limb_102
+            "lhz 6,68(4)",                           // limb_101 = natural
+            "slwi 5,5,5",                            // bits_109 = limb_100
+            "lhz 7,70(4)",                           // limb_104 = natural
+            "or 5,8,5",                              // bits_110 = bits_108, bits_109
+            "srwi 8,5,8",                            // bits_111 = bits_110
+            "lhz 9,72(4)",                           // limb_107 = natural
+            "add 0,6,0",                             // limb_102 = limb_101, carry_33
+            "srwi 6,8,8",                            // bits_112 = bits_111
             "stb 5,10(3)",                           // bits_110, bytes
-            "srwi 5,5,8",                            // bits_111 = bits_110
+            "andi. 5,0,8191",                        // limb_103, unused_34 = limb_102
             "srwi 0,0,13",                           // carry_34 = limb_102
-            "stb 5,9(3)",                            // bits_111, bytes
-            "srwi 5,5,8",                            // bits_112 = bits_111
-            "slwi 6,6,2",                            // bits_113 = limb_103
-            "or 5,5,6",                              // bits_114 = bits_112, bits_113
-            "add 0,11,0",                            // limb_105 = limb_104, carry_34
-            "lhz 4,78(4)",                           // limb_116 = natural
-            "stb 5,8(3)",                            // bits_114, bytes
-            "srwi 5,5,8",                            // bits_115 = bits_114
+            "stb 8,9(3)",                            // bits_111, bytes
+            "slwi 5,5,2",                            // bits_113 = limb_103
+            "add 0,7,0",                             // limb_105 = limb_104, carry_34
+            "lhz 7,74(4)",                           // limb_110 = natural
+            "or 5,6,5",                              // bits_114 = bits_112, bits_113
             "andi. 6,0,8191",                        // limb_106, unused_35 = limb_105
             "srwi 0,0,13",                           // carry_35 = limb_105
+            "srwi 8,5,8",                            // bits_115 = bits_114
             "slwi 6,6,7",                            // bits_116 = limb_106
-            "or 5,5,6",                              // bits_117 = bits_115, bits_116
-            "add 0,8,0",                             // limb_108 = limb_107, carry_35
+            "stb 5,8(3)",                            // bits_114, bytes
+            "or 5,8,6",                              // bits_117 = bits_115, bits_116
+            "add 0,9,0",                             // limb_108 = limb_107, carry_35
+            "lhz 6,76(4)",                           // limb_113 = natural
+            "srwi 8,5,8",                            // bits_118 = bits_117
             "stb 5,7(3)",                            // bits_117, bytes
-            "srwi 5,5,8",                            // bits_118 = bits_117
-            "andi. 6,0,8191",                        // limb_109, unused_36 = limb_108
-            "stb 5,6(3)",                            // bits_118, bytes
-            "srwi 5,5,8",                            // bits_119 = bits_118
+            "andi. 5,0,8191",                        // limb_109, unused_36 = limb_108
+            "srwi 9,8,8",                            // bits_119 = bits_118
+            "stb 8,6(3)",                            // bits_118, bytes
             "srwi 0,0,13",                           // carry_36 = limb_108
-            "slwi 6,6,4",                            // bits_120 = limb_109
+            "slwi 5,5,4",                            // bits_120 = limb_109
             "add 0,7,0",                             // limb_111 = limb_110, carry_36
-            "or 5,5,6",                              // bits_121 = bits_119, bits_120
-            "andi. 6,0,8191",                        // limb_112, unused_37 = limb_111
+            "lhz 4,78(4)",                           // limb_116 = natural
+            "or 5,9,5",                              // bits_121 = bits_119, bits_120
+            "andi. 7,0,8191",                        // limb_112, unused_37 = limb_111
             "srwi 0,0,13",                           // carry_37 = limb_111
+            "srwi 8,5,8",                            // bits_122 = bits_121
             "stb 5,5(3)",                            // bits_121, bytes
-            "srwi 5,5,8",                            // bits_122 = bits_121
-            "slwi 6,6,1",                            // bits_124 = limb_112
-            "add 0,10,0",                            // limb_114 = limb_113, carry_37
-            "stb 5,4(3)",                            // bits_122, bytes
-            "srwi 5,5,8",                            // bits_123 = bits_122
-            "andi. 7,0,8191",                        // limb_115, unused_38 = limb_114
-            "srwi 0,0,13",                           // carry_38 = limb_114
-            "or 5,5,6",                              // bits_125 = bits_123, bits_124
-            "slwi 6,7,6",                            // bits_127 = limb_115
-            "add 0,4,0",                             // limb_117 = limb_116, carry_38
+            "slwi 5,7,1",                            // bits_124 = limb_112
+            "srwi 7,8,8",                            // bits_123 = bits_122
+            "stb 8,4(3)",                            // bits_122, bytes
+            "or 5,7,5",                              // bits_125 = bits_123, bits_124
+            "add 0,6,0",                             // limb_114 = limb_113, carry_37
+            "srwi 6,5,8",                            // bits_126 = bits_125
             "stb 5,3(3)",                            // bits_125, bytes
-            "srwi 4,5,8",                            // bits_126 = bits_125
+            "andi. 5,0,8191",                        // limb_115, unused_38 = limb_114
+            "srwi 0,0,13",                           // carry_38 = limb_114
+            "slwi 5,5,6",                            // bits_127 = limb_115
+            "add 0,4,0",                             // limb_117 = limb_116, carry_38
+            "or 4,6,5",                              // bits_128 = bits_126, bits_127
             "andi. 5,0,8191",                        // limb_118, unused_39 = limb_117
-            "or 4,4,6",                              // bits_128 = bits_126, bits_127
             "srwi 0,0,13",                           // carry_39 = limb_117
-            "stb 4,2(3)",                            // bits_128, bytes
             "srwi 0,4,8",                            // bits_129 = bits_128
+            "stb 4,2(3)",                            // bits_128, bytes
             "slwi 4,5,3",                            // bits_131 = limb_118
+            "srwi 5,0,8",                            // bits_130 = bits_129
             "stb 0,1(3)",                            // bits_129, bytes
-            "srwi 0,0,8",                            // bits_130 = bits_129
-            "or 0,0,4",                              // bits_132 = bits_130, bits_131
+            "or 0,5,4",                              // bits_132 = bits_130, bits_131
+            "srwi 4,0,8",                            // bits_133 = bits_132
             "stb 0,0(3)",                            // bits_132, bytes
-            "srwi 0,0,8",                            // bits_133 = bits_132
             inlateout("r3") core::ptr::from_mut(bytes) => _,
             inlateout("r4") core::ptr::from_ref(natural) => _,
             out("r0") _,
