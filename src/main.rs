@@ -19,6 +19,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => command::completions::completions(*shell),
         Command::Targets { target } => command::targets::targets(messages, target.as_deref()),
         Command::Time(arguments) => command::time::time(messages, arguments),
+        Command::Cost(arguments) => command::cost::cost(messages, arguments),
         Command::Explain { topic, target } => command::explain::explain(messages, topic, target.as_deref()),
     };
     ExitCode::from(code)

@@ -76,6 +76,9 @@ pub enum Command {
     /// Execute assembly, ours or anybody's, by its instructions' meanings, and time it in the target's model.
     #[command(after_help = TIME_HELP)]
     Time(TimeArgs),
+    /// Sum what a whole operation costs, from a list of its calls: model cycles times calls, beside published figures and on processors.
+    #[command(after_help = COST_HELP)]
+    Cost(CostArgs),
     /// List the targets, or show one.
     Targets {
         /// Show this target's units, files, hazards and forms.
@@ -97,6 +100,37 @@ filled from a fixed seed, aligned to 16 and no better (`buf:BYTES@ALIGN`); `in b
 Cycles run from the first dispatch to the last retirement, caches and branch predictor warm.\n\n\
 Examples:\n  kgen time mul_1.s --target mpc7447 --call 'mul_1(out buf:256, buf:264, 64, 0x12345)'\n  \
 kgen time mul_128.e600.s --target e600 --call 'mul_128(buf:32, buf:32, out buf:48)' --between .Lbody_mul_128 .Lend_mul_128";
+
+const COST_HELP: &str = "The list is a TOML file; paths of specs are relative to it:\n\n  \
+title = \"Two products\"\n  \
+operation = \"pair of products\"\n  \
+specs = [{ file = \"mont_mul_512.ir\", parameters = { BITS = 512 } }]\n  \
+[[calls]]                     # counted\n  \
+function = \"mont_sqr_n_512\"\n  \
+rounds = 4                    # where the function has a loop with a run-time count\n  \
+times = 1                     # in each task\n  \
+tasks = [\"left\", \"right\"]     # parts that may run on different cores; none: before or after them\n  \
+purpose = \"squarings\"\n  \
+[[listed]]                    # shown, not counted; `work = \"…\"` instead of `function` where it is not emitted\n  \
+function = \"mont_mul_512_setup\"\n  \
+times = 1\n  \
+when = \"once for each modulus\"\n  \
+purpose = \"its block\"\n  \
+[[published]]\n  \
+what = \"other code\"\n  \
+cycles = 10_000\n  \
+source = \"where it is published\"\n  \
+[[processors]]\n  \
+name = \"a processor\"\n  \
+target = \"e600\"\n  \
+cores = 2\n  \
+megahertz = 1000.0\n  \
+watts = 10.0\n  \
+published_per_second = 500.0  # may be absent\n  \
+source = \"where it is published\"\n\n\
+Calls are counted whole: register saves included, pipeline empty at entry, caches and branch predictors warm.\n\n\
+Examples:\n  kgen cost examples/rsa1024/cost.toml\n  \
+kgen cost examples/rsa1024/cost.toml --target e600 --effort 2 --format json -o rsa1024.json";
 
 /// What to compile and for which machine.
 #[derive(Args, Debug, Clone)]
@@ -162,6 +196,36 @@ pub struct EmitArgs {
     /// Header: `stable` leaves kgen's version out.
     #[arg(long, value_enum, default_value_t = HeaderStyle::Stable)]
     pub header: HeaderStyle,
+}
+
+/// What to sum.
+#[derive(Args, Debug, Clone)]
+pub struct CostArgs {
+    /// The list of calls; `-` reads standard input.
+    pub file: PathBuf,
+    /// Targets, by name or as paths of target files; those of the file's processors where absent.
+    #[arg(long, short, value_delimiter = ',', value_name = "TARGET,…")]
+    pub target: Vec<String>,
+    /// 0: list scheduling; 1: short search; 2: search guided by the timing simulation.
+    #[arg(long, default_value_t = 0, value_name = "0|1|2", value_parser = clap::value_parser!(u8).range(0..=2))]
+    pub effort: u8,
+    /// How to print.
+    #[arg(long, short, value_enum, default_value_t = CostFormat::Text)]
+    pub format: CostFormat,
+    /// A file, a folder (it exists or the name ends in a slash), or `-` for standard output.
+    #[arg(long, short, default_value = "-", value_name = "FILE|DIR|-")]
+    pub output: String,
+}
+
+/// How a sum is printed.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CostFormat {
+    /// Aligned tables.
+    Text,
+    /// Tables for documents.
+    Markdown,
+    /// One object for programs.
+    Json,
 }
 
 /// How much the header says.

@@ -147,7 +147,7 @@ fn usage_errors_have_code_two() {
 
 #[test]
 fn help_and_version_have_code_zero_and_examples() {
-    for topic in ["emit", "schedule", "check", "time", "explain"] {
+    for topic in ["emit", "schedule", "check", "time", "cost", "explain"] {
         let help = printed(&kgen(&[topic, "--help"]));
         assert!(help.contains("Example") && help.contains("kgen "), "{topic}: {help}");
     }

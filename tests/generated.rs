@@ -8,6 +8,19 @@ use std::process::Command;
 /// Specs whose kernels are checked in, for each target.
 const CHECKED_IN: [(&str, &str); 2] = [("e600", "specs/mul_128.ir"), ("e600", "specs/mont_mul_512.ir")];
 
+/// A file of several specs' kernels, in the target's first form, with what its command is given.
+struct Joined {
+    target: &'static str,
+    file: &'static str,
+    arguments: &'static [&'static str],
+}
+
+const JOINED: [Joined; 1] = [Joined {
+    target: "e600",
+    file: "rsa1024.rs",
+    arguments: &["--param", "ENTRIES=16", "specs/mont_mul_512.ir", "specs/rsa_crt_1024.ir"],
+}];
+
 /// Forms in which they are checked in, and what is added to the target's name to get their folder's.
 const FORMS: [(&str, &str); 2] = [("rust-asm", ""), ("rust-intrinsics", "_intrinsics")];
 
@@ -60,6 +73,10 @@ fn the_checked_in_files_are_what_kgen_writes_today() {
         let output = format!("{}/", folder.display());
         for (_, spec) in CHECKED_IN.iter().filter(|(of, _)| *of == target) {
             kgen(&["emit", "--target", target, "--form", form, "-o", &output, spec]);
+        }
+        for joined in JOINED.iter().filter(|joined| joined.target == target && suffix.is_empty()) {
+            let output = folder.join(joined.file).display().to_string();
+            kgen(&[&["emit", "--target", target, "-o", &output], joined.arguments].concat());
         }
         let today = files(&folder);
         assert!(!today.is_empty());

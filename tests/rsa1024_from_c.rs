@@ -35,7 +35,12 @@ fn every_answer_is_right_and_a_fault_is_found() {
     let _ = std::fs::remove_dir_all(&emitted);
     std::fs::create_dir_all(&emitted).expect("a folder for what is emitted");
     let specs = ["mont_mul_512.ir", "rsa_crt_1024.ir"].map(|name| workspace.join("specs").join(name));
-    output(Command::new(env!("CARGO_BIN_EXE_kgen")).args(["emit", "--target", "e600", "--form", "gas", "-o"]).arg(&emitted).args(specs));
+    output(
+        Command::new(env!("CARGO_BIN_EXE_kgen"))
+            .args(["emit", "--target", "e600", "--form", "gas", "--param", "ENTRIES=16", "-o"])
+            .arg(&emitted)
+            .args(specs),
+    );
 
     let program = emitted.join("rsa1024");
     let options = ["-O2", "-Wall", "-Wextra", "-Werror", "-mcpu=7450", "-maltivec", "-static"];

@@ -1,7 +1,8 @@
 //! The interface of an emitted function, as every form and header must agree on it.
 
-use kgen_ir::kernel::Direction;
-use kgen_schedulers::finished::FinishedFunction;
+use kgen_ir::kernel::{Direction, Kernel};
+use kgen_ir::types::Type;
+use kgen_schedulers::finished::{FinishedFunction, FunctionRole};
 use kgen_schedulers::program::{Layout, ProgramParameterKind};
 
 /// A parameter of an emitted function.
@@ -57,14 +58,62 @@ pub(crate) fn parameters(function: &FinishedFunction) -> Vec<InterfaceParameter<
 }
 
 /// The name of the aggregate type for a region: equal layouts get equal names, whatever kernel they belong to.
-pub(crate) fn type_name(kernel: &str, bytes: u64, align_bytes: u32, layout: &Layout) -> String {
+pub(crate) fn type_name(kernel: &Kernel, bytes: u64, align_bytes: u32, layout: &Layout) -> String {
     match layout {
         Layout::Limbs { radix_bits, limb_order, .. } => format!("Limbs{}x{radix_bits}", limb_order.len()),
-        Layout::SetupBlock { .. } => format!("{}Setup", camel(kernel)),
+        Layout::SetupBlock { .. } => match modulus_bits(kernel) {
+            Some(bits) => format!("Modulus{bits}Setup"),
+            None => format!("{}Setup", camel(&kernel.name)),
+        },
         Layout::Array { element, count, stride_bytes } => {
             format!("{}Table{count}", type_name(kernel, u64::from(*stride_bytes), align_bytes, element))
         }
         Layout::Bytes => format!("Bytes{bytes}Align{align_bytes}"),
+    }
+}
+
+/// Bits of the kernel's modulus, where all that is set up are moduli of one size. Their blocks depend on target and size only, so every such kernel takes the same.
+pub(crate) fn modulus_bits(kernel: &Kernel) -> Option<u32> {
+    let mut sizes = kernel.parameters.iter().filter(|parameter| parameter.setup).map(|parameter| match parameter.ty {
+        Type::Modulus { bits } => Some(bits),
+        _ => None,
+    });
+    let first = sizes.next()??;
+    sizes.all(|size| size == Some(first)).then_some(first)
+}
+
+/// R and what residues are, where the function holds Montgomery products: log2(R), and a sentence.
+pub(crate) fn montgomery_text(function: &FinishedFunction) -> Option<(u32, String)> {
+    let form = function.program.montgomery?;
+    let bound = if form.bound == 1 { "the modulus".to_owned() } else { format!("{} times the modulus", form.bound) };
+    let text = format!(
+        "Montgomery products are a*b/R modulo m with R = 2^{}. A residue r stands for the number r/R modulo m and is below {bound}; \
+         a product with R^2 enters this form, a product with 1 leaves it",
+        form.radix_bits
+    );
+    Some((form.radix_bits, text))
+}
+
+/// What a user of a function must know beside its parameters, one sentence each.
+pub(crate) fn conventions(kernel: &Kernel, function: &FinishedFunction) -> Vec<String> {
+    let bytes = |index: usize| function.program.regions.get(index).and_then(|region| region.bytes).unwrap_or(0);
+    match function.role {
+        FunctionRole::Kernel => montgomery_text(function).into_iter().map(|(_, text)| text).collect(),
+        FunctionRole::Setup => match modulus_bits(kernel) {
+            Some(bits) => vec![format!(
+                "Once for each modulus, an odd number: fills the block that every kernel with a modulus of {bits} bits takes on this target"
+            )],
+            None => vec!["Once for each value of the setup parameters".to_owned()],
+        },
+        FunctionRole::Import => vec![format!(
+            "The natural becomes the number whose {} bytes are given, most significant first; a layout and nothing else: no product with R^2",
+            bytes(1)
+        )],
+        FunctionRole::Export => vec![format!(
+            "Writes the number, below 2^{}, as {} bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before",
+            8 * bytes(0),
+            bytes(0)
+        )],
     }
 }
 

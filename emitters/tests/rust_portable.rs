@@ -125,7 +125,8 @@ fn montgomery_products_keep_the_contract() {
     let mut main = format!("use mont_mul_512::*;\n{PRINT}");
     main.push_str("fn natural(bytes: &[u8; 64]) -> Limbs9x62 { let mut x = Limbs9x62([0; 72]); mont_mul_512_import(&mut x, bytes); x }\n");
     main.push_str("fn product(m: [u8; 64], a: [u8; 64], b: [u8; 64]) {\n");
-    main.push_str("let mut setup = MontMul512Setup([0; 152]); mont_mul_512_setup(&mut setup, &natural(&m));\n");
+    main.push_str("assert_eq!(MODULUS_512_R_BITS, 9 * 62);\n");
+    main.push_str("let mut setup = Modulus512Setup([0; 152]); mont_mul_512_setup(&mut setup, &natural(&m));\n");
     main.push_str("let mut r2 = Limbs9x62([0; 72]); r2.0.copy_from_slice(&setup.0[..72]);\n");
     main.push_str("let mont = |x: &Limbs9x62, y: &Limbs9x62| { let mut z = Limbs9x62([0; 72]); mont_mul_512(&setup, x, y, &mut z); z };\n");
     main.push_str("let mut one = [0; 64]; one[63] = 1;\n");

@@ -1,4 +1,4 @@
-//! One module for each kernel, with its setup and conversion functions.
+//! One module for each kernel, with its setup and conversion functions; and one for kernels that are used together and so share their types.
 
 /// 128 × 128 → 256 bits.
 #[rustfmt::skip]
@@ -24,3 +24,7 @@ pub mod mont_sqr_n_512;
 #[rustfmt::skip]
 #[path = "e600/mont_select_512.e600.rs"]
 pub mod mont_select_512;
+
+/// What an RSA-1024 private-key operation by the Chinese remainder theorem is made of: Montgomery products, windows with tables of 16 entries, ways in and out.
+#[rustfmt::skip]
+pub mod rsa1024;

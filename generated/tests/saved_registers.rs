@@ -126,7 +126,7 @@ macro_rules! form {
             // Written through their addresses.
             let bytes = [0x5au8; 64];
             let natural = mul::Limbs40x13([0; 80]);
-            let setup = mul::MontMul512Setup([0; 992]);
+            let setup = mul::Modulus512Setup([0; 992]);
             let (other, result) = (natural, natural);
             let table = select::Limbs40x13Table32([0; 2560]);
             let short = [mul_128::Limbs12x13([0; 32]); 2];
@@ -135,13 +135,13 @@ macro_rules! form {
             let (n, s, o, r, b) = (address(&natural), address(&setup), address(&other), address(&result), address(&bytes));
             let calls: &[(&str, *const (), [u32; 4])] = &[
                 ("import", shim!(mul::mont_mul_512_import, &mut mul::Limbs40x13, &[u8; 64]), [n, b, 0, 0]),
-                ("setup", shim!(mul::mont_mul_512_setup, &mut mul::MontMul512Setup, &mul::Limbs40x13), [s, n, 0, 0]),
-                ("mul", shim!(mul::mont_mul_512, &mul::MontMul512Setup, &mul::Limbs40x13, &mul::Limbs40x13, &mut mul::Limbs40x13), [s, n, o, r]),
-                ("sqr", shim!(sqr::mont_sqr_512, &sqr::MontSqr512Setup, &sqr::Limbs40x13, &mut sqr::Limbs40x13), [s, n, r, 0]),
-                ("sqr_n", shim!(sqr_n::mont_sqr_n_512, &sqr_n::MontSqrN512Setup, &sqr_n::Limbs40x13, u32, &mut sqr_n::Limbs40x13), [s, n, 3, r]),
+                ("setup", shim!(mul::mont_mul_512_setup, &mut mul::Modulus512Setup, &mul::Limbs40x13), [s, n, 0, 0]),
+                ("mul", shim!(mul::mont_mul_512, &mul::Modulus512Setup, &mul::Limbs40x13, &mul::Limbs40x13, &mut mul::Limbs40x13), [s, n, o, r]),
+                ("sqr", shim!(sqr::mont_sqr_512, &sqr::Modulus512Setup, &sqr::Limbs40x13, &mut sqr::Limbs40x13), [s, n, r, 0]),
+                ("sqr_n", shim!(sqr_n::mont_sqr_n_512, &sqr_n::Modulus512Setup, &sqr_n::Limbs40x13, u32, &mut sqr_n::Limbs40x13), [s, n, 3, r]),
                 (
                     "select",
-                    shim!(select::mont_select_512, &select::MontSelect512Setup, &select::Limbs40x13Table32, u32, &mut select::Limbs40x13),
+                    shim!(select::mont_select_512, &select::Modulus512Setup, &select::Limbs40x13Table32, u32, &mut select::Limbs40x13),
                     [s, address(&table), 5, r],
                 ),
                 ("export", shim!(mul::mont_mul_512_export, &mut [u8; 64], &mul::Limbs40x13), [b, n, 0, 0]),

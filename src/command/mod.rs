@@ -1,6 +1,7 @@
 //! The subcommands: each returns its exit code.
 
 pub mod completions;
+pub mod cost;
 pub mod emit;
 pub mod explain;
 pub mod format;

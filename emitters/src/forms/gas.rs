@@ -152,6 +152,13 @@ fn c_header(request: &Request<'_>) -> String {
                 }
             }
         }
+        for sentence in interface::conventions(&request.finished.kernel, function) {
+            let _ = writeln!(text, "/* {sentence}. */");
+        }
+        if let Some((radix_bits, _)) = interface::montgomery_text(function) {
+            let name = format!("{}{}_R_BITS", request.text.prefix, function.program.name).to_uppercase();
+            let _ = writeln!(text, "#define {name} {radix_bits}");
+        }
         let _ = writeln!(text, "{}", prototype(function, &request.text.prefix));
     }
     text.push_str("\n#ifdef __cplusplus\n}\n#endif\n#endif\n");

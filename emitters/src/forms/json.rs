@@ -91,6 +91,7 @@ fn object(request: &Request<'_>) -> Value {
         "frame_bytes": performance.frame_bytes,
         "code_bytes": performance.code_bytes,
         "pool_bytes": performance.pool_bytes,
+        "montgomery": main.program.montgomery.map(|form| json!({ "r_bits": form.radix_bits, "residues_below_moduli": form.bound })),
         "stalls": performance.stalls.iter().map(|(reason, cycles)| json!({ "reason": reason, "cycles": cycles })).collect::<Vec<_>>(),
         "guesses": performance.guesses,
         "notes": main.program.notes.iter().map(|(name, text)| json!({ "name": name, "text": text })).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 
 use super::Form;
 use super::stages::instruction_line;
-use crate::{Artifact, EmitError, Request, header};
+use crate::{Artifact, EmitError, Request, header, interface};
 use kgen_schedulers::finished::{FinishedFunction, FunctionRole};
 use std::fmt::Write;
 
@@ -44,6 +44,9 @@ fn figures(text: &mut String, request: &Request<'_>, function: &FinishedFunction
         let _ = writeln!(text, "{name:<24}{value}");
     };
     row("function", format!("{} ({})", function.program.name, role(function.role)));
+    if let Some((_, sentence)) = interface::montgomery_text(function) {
+        row("Montgomery form", sentence);
+    }
     match performance.cycles.body {
         Some(cycles) => row(
             "cycles (model)",

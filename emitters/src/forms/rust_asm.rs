@@ -5,7 +5,7 @@
 use super::Form;
 use crate::assembly::{self, Line};
 use crate::interface::{self, Shape};
-use crate::rust_interface::{parameter_name, parameter_type};
+use crate::rust_interface::{self, declare_radix, documentation, parameter_name, parameter_type};
 use crate::{Artifact, EmitError, Request, header};
 use kgen_ir::kernel::Direction;
 use kgen_schedulers::code::{Code, CodeOperand};
@@ -38,6 +38,7 @@ impl Form for RustAsm {
             let _ = writeln!(text, "// {line}");
         }
         let mut types = BTreeMap::new();
+        declare_radix(request, &mut types);
         let mut functions = Vec::new();
         let mut blocks = Vec::new();
         for function in &request.finished.functions {
@@ -54,6 +55,10 @@ impl Form for RustAsm {
         }
         text.push_str(&body);
         Ok(vec![Artifact { file_name: format!("{}.{}.rs", request.finished.kernel.name, request.machine.name), text }])
+    }
+
+    fn join(&self, texts: &[&str]) -> String {
+        rust_interface::join(texts)
     }
 }
 
@@ -92,10 +97,7 @@ fn function_tokens(
             static #ident: #aligned = #aligned([#(#bytes),*]);
         }
     });
-    let mut doc = vec![format!(" `{}` on {}.", function.program.name, request.machine.name)];
-    if let (Some(body), Some(call)) = (function.performance.cycles.body, function.performance.cycles.call) {
-        doc.push(format!(" {body} cycles in the model without register saves, {call} the whole call."));
-    }
+    let mut doc = documentation(request, function);
     doc.push(String::new());
     doc.push(" # Safety".to_owned());
     doc.push(format!(" The processor must have the instructions of {}.", request.machine.name));

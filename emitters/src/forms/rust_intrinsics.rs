@@ -8,7 +8,7 @@
 
 use super::Form;
 use crate::interface::{self, Shape};
-use crate::rust_interface::{parameter_name, parameter_type};
+use crate::rust_interface::{declare_radix, parameter_name, parameter_type};
 use crate::rust_meaning;
 use crate::rust_program::{ProgramText, RowText};
 use crate::rust_values::{Names, needed_values};
@@ -53,6 +53,7 @@ impl Form for RustIntrinsics {
         }
         let _ = writeln!(text, "//\n// The crate that holds this needs unstable Rust: #![feature({})]", intrinsics.gates.join(", "));
         let mut types = BTreeMap::new();
+        declare_radix(request, &mut types);
         let mut functions = Vec::new();
         for function in &request.finished.functions {
             functions.push(Printer::new(request, intrinsics, function)?.function(&mut types)?);
@@ -202,6 +203,9 @@ impl<'a> Printer<'a> {
             FunctionRole::Import => " Bytes to the layout that the other functions take.".to_owned(),
             FunctionRole::Export => " The layout of the other functions to bytes.".to_owned(),
         }];
+        for sentence in interface::conventions(&self.request.finished.kernel, self.function) {
+            doc.extend([String::new(), format!(" {sentence}.")]);
+        }
         if unknown_size {
             doc.extend([String::new(), " # Safety".to_owned(), " Slices must hold as many elements as the counts say.".to_owned()]);
         }

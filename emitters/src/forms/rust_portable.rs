@@ -2,7 +2,7 @@
 
 use super::Form;
 use crate::interface::{self, Shape};
-use crate::rust_interface::parameter_type;
+use crate::rust_interface::{self, declare_radix, parameter_type};
 use crate::rust_program::{ProgramText, RowText};
 use crate::rust_values::{Names, needed_values};
 use crate::{Artifact, EmitError, Request, header};
@@ -35,6 +35,7 @@ impl Form for RustPortable {
             let _ = writeln!(text, "// {line}");
         }
         let mut types = BTreeMap::new();
+        declare_radix(request, &mut types);
         let mut functions = Vec::new();
         for function in &request.finished.functions {
             functions.push(Printer::new(request, function).function(&mut types)?);
@@ -44,6 +45,10 @@ impl Form for RustPortable {
             .map_err(|error| EmitError::Skeleton { form: NAME, reason: error.to_string() })?;
         text.push_str(&prettyplease::unparse(&file));
         Ok(vec![Artifact { file_name: format!("{}.{}.rs", request.finished.kernel.name, request.machine.name), text }])
+    }
+
+    fn join(&self, texts: &[&str]) -> String {
+        rust_interface::join(texts)
     }
 }
 
@@ -116,10 +121,13 @@ impl<'a> Printer<'a> {
         let words = body.to_string();
         let is_used = |name: &Ident| words.split(|letter: char| !letter.is_alphanumeric() && letter != '_').any(|word| name == word);
         let unused = (!self.parameters.iter().all(is_used)).then(|| quote! { #[allow(unused_variables)] });
+        let conventions = interface::conventions(&self.text.rows.request.finished.kernel, self.function);
+        let docs: Vec<String> =
+            std::iter::once(doc).chain(conventions.iter().flat_map(|sentence| [String::new(), format!(" {sentence}.")])).collect();
         // Offsets and shift counts of zero are written like all others.
         Ok(quote! {
             #pools
-            #[doc = #doc]
+            #(#[doc = #docs])*
             #unused
             #[allow(clippy::identity_op, clippy::too_many_arguments)]
             pub fn #name(#(#parameters),*) {

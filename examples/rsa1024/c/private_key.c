@@ -6,13 +6,14 @@
 #include "mont_sqr_512.h"
 #include "mont_sqr_n_512.h"
 #include "rsa_leave_512.h"
+#include "rsa_window_512.h"
 
 /* Bits of the exponent that one product takes; the table has an entry for each of their values. */
-enum { WINDOW_BITS = 5, ENTRIES = 1 << WINDOW_BITS, EXPONENT_BITS = 8 * PRIME_BYTES };
+enum { WINDOW_BITS = 4, ENTRIES = 1 << WINDOW_BITS, EXPONENT_BITS = 8 * PRIME_BYTES };
 
 static void enter(const struct prime *prime, const struct natural *number, struct natural *residue)
 {
-    mont_mul_512(prime->block, number->limbs, prime->radix_squared.limbs, residue->limbs);
+    mont_mul_512(prime->block, number->limbs, prime->enter.limbs, residue->limbs);
 }
 
 static void prime_setup(struct prime *prime, const uint8_t number[PRIME_BYTES], const uint8_t exponent[PRIME_BYTES])
@@ -21,7 +22,7 @@ static void prime_setup(struct prime *prime, const uint8_t number[PRIME_BYTES], 
     mont_mul_512_import(natural.limbs, number);
     mont_mul_512_setup(prime->block, natural.limbs);
     /* The block starts with R^2; a copy, since a kernel's arguments may not overlap. */
-    memcpy(prime->radix_squared.limbs, prime->block, sizeof prime->radix_squared.limbs);
+    memcpy(prime->enter.limbs, prime->block, sizeof prime->enter.limbs);
 
     uint8_t bytes[PRIME_BYTES] = {0};
     bytes[PRIME_BYTES - 1] = 1;
@@ -31,7 +32,8 @@ static void prime_setup(struct prime *prime, const uint8_t number[PRIME_BYTES], 
     bytes[PRIME_BYTES / 2 - 1] = 1;
     mont_mul_512_import(natural.limbs, bytes);
     enter(prime, &natural, &residue);
-    mont_sqr_512(prime->block, residue.limbs, prime->shift.limbs);
+    mont_sqr_512(prime->block, residue.limbs, natural.limbs);
+    enter(prime, &natural, &prime->enter_high);
 
     memcpy(prime->exponent, exponent, PRIME_BYTES);
     unsigned borrow = 2;
@@ -44,29 +46,25 @@ static void prime_setup(struct prime *prime, const uint8_t number[PRIME_BYTES], 
 
 void private_key_setup(struct private_key *key, const struct key_numbers *numbers)
 {
-    struct natural natural;
     prime_setup(&key->p, numbers->p, numbers->dp);
     prime_setup(&key->q, numbers->q, numbers->dq);
     mont_mul_512_import(key->q_number.limbs, numbers->q);
-    mont_mul_512_import(natural.limbs, numbers->qinv);
-    enter(&key->p, &natural, &key->q_inverse);
+    mont_mul_512_import(key->q_inverse.limbs, numbers->qinv);
+    enter(&key->p, &key->q_inverse, &key->q_inverse_residue);
     public_modulus_setup(&key->n, numbers->n);
     key->e = numbers->e;
 }
 
-/* `count` bits of the exponent from bit `low` on. The places are public, the bits are not. */
-static uint32_t window(const uint8_t exponent[PRIME_BYTES], int low, int count)
+/* The exponent's window from bit `low` on; windows divide bytes. The places are public, the bits are not. */
+static uint32_t window(const uint8_t exponent[PRIME_BYTES], int low)
 {
-    uint32_t bits = 0;
-    for (int i = low + count - 1; i >= low; i--)
-        bits = bits << 1 | (exponent[PRIME_BYTES - 1 - i / 8] >> i % 8 & 1);
-    return bits;
+    return exponent[PRIME_BYTES - 1 - low / 8] >> low % 8 & (ENTRIES - 1);
 }
 
 /* power = base^exponent by fixed windows: the same operations for every exponent, and the table is read whole. */
 static void exponentiate(const struct prime *prime, const struct natural *base, const uint8_t exponent[PRIME_BYTES], struct natural *power)
 {
-    struct natural table[ENTRIES], chosen, squared;
+    struct natural table[ENTRIES], chosen, running;
     table[0] = prime->one;
     table[1] = *base;
     for (int i = 2; i < ENTRIES; i++) {
@@ -75,37 +73,39 @@ static void exponentiate(const struct prime *prime, const struct natural *base, 
         else
             mont_mul_512(prime->block, table[i - 1].limbs, base->limbs, table[i].limbs);
     }
-    int low = EXPONENT_BITS - EXPONENT_BITS % WINDOW_BITS;
-    mont_select_512(prime->block, table, window(exponent, low, EXPONENT_BITS - low), power->limbs);
-    while (low > 0) {
+    int low = EXPONENT_BITS - WINDOW_BITS;
+    mont_select_512(prime->block, table, window(exponent, low), chosen.limbs);
+    mont_sqr_n_512(prime->block, chosen.limbs, WINDOW_BITS, power->limbs);
+    while (low > WINDOW_BITS) {
         low -= WINDOW_BITS;
-        mont_sqr_n_512(prime->block, power->limbs, WINDOW_BITS, squared.limbs);
-        mont_select_512(prime->block, table, window(exponent, low, WINDOW_BITS), chosen.limbs);
-        mont_mul_512(prime->block, squared.limbs, chosen.limbs, power->limbs);
+        running = *power;
+        rsa_window_512(prime->block, table, window(exponent, low), running.limbs, WINDOW_BITS, power->limbs);
     }
+    running = *power;
+    mont_select_512(prime->block, table, window(exponent, 0), chosen.limbs);
+    mont_mul_512(prime->block, running.limbs, chosen.limbs, power->limbs);
 }
 
 /* The number's power modulo one prime, in Montgomery form. `number` has 1024 bits in the kernels' layout. */
 static void power_modulo(const struct prime *prime, const void *number, const uint8_t exponent[PRIME_BYTES], struct natural *power)
 {
-    struct natural reduced, base;
-    rsa_reduce_512(prime->block, number, prime->one.limbs, prime->shift.limbs, reduced.limbs);
-    enter(prime, &reduced, &base);
+    struct natural base;
+    rsa_enter_512(prime->block, number, prime->enter.limbs, prime->enter_high.limbs, base.limbs);
     exponentiate(prime, &base, exponent, power);
 }
 
 /* The number below n that is number^exponents[0] modulo p and number^exponents[1] modulo q. */
 static void crt_power(const struct private_key *key, const uint8_t number[PUBLIC_BYTES], const uint8_t *const exponents[2], uint8_t result[PUBLIC_BYTES])
 {
-    _Alignas(16) uint8_t wide[RSA_REDUCE_512_C_BYTES];
+    _Alignas(16) uint8_t wide[RSA_ENTER_512_C_BYTES];
     _Alignas(16) uint8_t joined[RSA_RECOMBINE_512_RESULT_BYTES];
     struct natural modulo_p, modulo_q, y;
-    rsa_reduce_512_import_1024(wide, number);
+    rsa_enter_512_import_1024(wide, number);
     power_modulo(&key->p, wide, exponents[0], &modulo_p);
     power_modulo(&key->q, wide, exponents[1], &modulo_q);
     rsa_leave_512(key->q.block, modulo_q.limbs, y.limbs);
-    rsa_recombine_512(key->p.block, modulo_p.limbs, y.limbs, key->q_number.limbs, key->q_inverse.limbs, joined);
-    rsa_reduce_512_export_1024(result, joined);
+    rsa_recombine_512(key->p.block, modulo_p.limbs, y.limbs, key->q_number.limbs, key->q_inverse.limbs, key->q_inverse_residue.limbs, joined);
+    rsa_recombine_512_export_1024(result, joined);
 }
 
 bool private_key_operation(const struct private_key *key, const uint8_t message[PUBLIC_BYTES], const uint8_t blind[PUBLIC_BYTES], uint8_t result[PUBLIC_BYTES])

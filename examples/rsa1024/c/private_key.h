@@ -6,8 +6,8 @@
 
 #include "mont_mul_512.h"
 #include "public_modulus.h"
+#include "rsa_enter_512.h"
 #include "rsa_recombine_512.h"
-#include "rsa_reduce_512.h"
 
 enum { PRIME_BYTES = PUBLIC_BYTES / 2 };
 
@@ -19,9 +19,9 @@ struct natural {
 /* A prime and what is computed from it once. */
 struct prime {
     _Alignas(16) uint8_t block[MONT_MUL_512_M_BYTES];
-    struct natural radix_squared;       /* R^2: enters Montgomery form */
+    struct natural enter;               /* R^2: enters Montgomery form */
+    struct natural enter_high;          /* R^2 * 2^512, for the upper half of 1024 bits */
     struct natural one;                 /* 1 in Montgomery form */
-    struct natural shift;               /* 2^512 in Montgomery form */
     uint8_t exponent[PRIME_BYTES];      /* d mod (prime - 1) */
     uint8_t inversion[PRIME_BYTES];     /* prime - 2: x^(prime - 2) = 1/x (Fermat) */
 };
@@ -29,7 +29,8 @@ struct prime {
 struct private_key {
     struct prime p, q;
     struct natural q_number;            /* q */
-    struct natural q_inverse;           /* 1/q modulo p, in Montgomery form */
+    struct natural q_inverse;           /* 1/q modulo p, a number */
+    struct natural q_inverse_residue;   /* 1/q modulo p, in Montgomery form */
     struct public_modulus n;
     uint32_t e;
 };

@@ -7,10 +7,12 @@
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Limbs40x13(pub [u8; 80]);
+/// log2(R) of a modulus of 512 bits. Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
+pub const MODULUS_512_R_BITS: u32 = 520;
 /// Opaque block of 992 bytes made by the setup function.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct MontMul512Setup(pub [u8; 992]);
+pub struct Modulus512Setup(pub [u8; 992]);
 #[repr(C, align(16))]
 struct MontMul512Pool([u8; 144usize]);
 static MONT_MUL_512_POOL: MontMul512Pool = MontMul512Pool([
@@ -25,11 +27,13 @@ static MONT_MUL_512_POOL: MontMul512Pool = MontMul512Pool([
 /// `mont_mul_512` on e600.
 /// 580 cycles in the model without register saves, 632 the whole call.
 ///
+/// Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
 pub unsafe fn mont_mul_512(
-    m: &MontMul512Setup,
+    m: &Modulus512Setup,
     a: &Limbs40x13,
     b: &Limbs40x13,
     result: &mut Limbs40x13,
@@ -1105,10 +1109,12 @@ pub unsafe fn mont_mul_512(
 }
 /// `mont_mul_512_setup` on e600.
 ///
+/// Once for each modulus, an odd number: fills the block that every kernel with a modulus of 512 bits takes on this target.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
-pub unsafe fn mont_mul_512_setup(setup: &mut MontMul512Setup, modulus: &Limbs40x13) {
+pub unsafe fn mont_mul_512_setup(setup: &mut Modulus512Setup, modulus: &Limbs40x13) {
     unsafe {
         core::arch::asm!(
             "stwu 1,-1520(1)",
@@ -1763,6 +1769,8 @@ pub unsafe fn mont_mul_512_setup(setup: &mut MontMul512Setup, modulus: &Limbs40x
 /// `mont_mul_512_import` on e600.
 /// 168 cycles in the model without register saves, 168 the whole call.
 ///
+/// The natural becomes the number whose 64 bytes are given, most significant first; a layout and nothing else: no product with R^2.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
@@ -2077,6 +2085,8 @@ pub unsafe fn mont_mul_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize
 }
 /// `mont_mul_512_export` on e600.
 /// 204 cycles in the model without register saves, 204 the whole call.
+///
+/// Writes the number, below 2^512, as 64 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.

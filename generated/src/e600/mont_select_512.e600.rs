@@ -11,18 +11,22 @@ pub struct Limbs40x13(pub [u8; 80]);
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Limbs40x13Table32(pub [u8; 2560]);
+/// log2(R) of a modulus of 512 bits. Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
+pub const MODULUS_512_R_BITS: u32 = 520;
 /// Opaque block of 992 bytes made by the setup function.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct MontSelect512Setup(pub [u8; 992]);
+pub struct Modulus512Setup(pub [u8; 992]);
 /// `mont_select_512` on e600.
 /// 237 cycles in the model without register saves, 292 the whole call.
+///
+/// Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
 pub unsafe fn mont_select_512(
-    m: &MontSelect512Setup,
+    m: &Modulus512Setup,
     table: &Limbs40x13Table32,
     index: u32,
     result: &mut Limbs40x13,
@@ -549,13 +553,12 @@ pub unsafe fn mont_select_512(
 }
 /// `mont_select_512_setup` on e600.
 ///
+/// Once for each modulus, an odd number: fills the block that every kernel with a modulus of 512 bits takes on this target.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
-pub unsafe fn mont_select_512_setup(
-    setup: &mut MontSelect512Setup,
-    modulus: &Limbs40x13,
-) {
+pub unsafe fn mont_select_512_setup(setup: &mut Modulus512Setup, modulus: &Limbs40x13) {
     unsafe {
         core::arch::asm!(
             "stwu 1,-1520(1)",
@@ -1210,6 +1213,8 @@ pub unsafe fn mont_select_512_setup(
 /// `mont_select_512_import` on e600.
 /// 168 cycles in the model without register saves, 168 the whole call.
 ///
+/// The natural becomes the number whose 64 bytes are given, most significant first; a layout and nothing else: no product with R^2.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
@@ -1524,6 +1529,8 @@ pub unsafe fn mont_select_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64us
 }
 /// `mont_select_512_export` on e600.
 /// 204 cycles in the model without register saves, 204 the whole call.
+///
+/// Writes the number, below 2^512, as 64 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.

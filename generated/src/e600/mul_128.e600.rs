@@ -218,6 +218,8 @@ pub unsafe fn mul_128(a: &Limbs12x13, b: &Limbs12x13, result: &mut Limbs20x13) {
 /// `mul_128_import_128` on e600.
 /// 46 cycles in the model without register saves, 46 the whole call.
 ///
+/// The natural becomes the number whose 16 bytes are given, most significant first; a layout and nothing else: no product with R^2.
+///
 /// # Safety
 /// The processor must have the instructions of e600.
 #[inline(never)]
@@ -317,6 +319,8 @@ pub unsafe fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]
 }
 /// `mul_128_export_128` on e600.
 /// 46 cycles in the model without register saves, 46 the whole call.
+///
+/// Writes the number, below 2^128, as 16 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
@@ -427,6 +431,8 @@ pub unsafe fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13
 }
 /// `mul_128_import_256` on e600.
 /// 88 cycles in the model without register saves, 88 the whole call.
+///
+/// The natural becomes the number whose 32 bytes are given, most significant first; a layout and nothing else: no product with R^2.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.
@@ -599,6 +605,8 @@ pub unsafe fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]
 }
 /// `mul_128_export_256` on e600.
 /// 102 cycles in the model without register saves, 102 the whole call.
+///
+/// Writes the number, below 2^256, as 32 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 ///
 /// # Safety
 /// The processor must have the instructions of e600.

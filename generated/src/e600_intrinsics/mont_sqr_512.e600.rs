@@ -9,11 +9,15 @@
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub struct Limbs40x13(pub [u8; 80]);
+/// log2(R) of a modulus of 512 bits. Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
+pub const MODULUS_512_R_BITS: u32 = 520;
 /// Opaque block of 992 bytes made by the setup function.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
-pub struct MontSqr512Setup(pub [u8; 992]);
+pub struct Modulus512Setup(pub [u8; 992]);
 /// `mont_sqr_512` on e600, in an order for its units that the compiler may change.
+///
+/// Montgomery products are a*b/R modulo m with R = 2^520. A residue r stands for the number r/R modulo m and is below 2 times the modulus; a product with R^2 enters this form, a product with 1 leaves it.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -24,7 +28,7 @@ pub struct MontSqr512Setup(pub [u8; 992]);
     clippy::missing_transmute_annotations,
     clippy::identity_op
 )]
-pub fn mont_sqr_512(m: &MontSqr512Setup, a: &Limbs40x13, result: &mut Limbs40x13) {
+pub fn mont_sqr_512(m: &Modulus512Setup, a: &Limbs40x13, result: &mut Limbs40x13) {
     #[allow(unused_imports)]
     use core::arch::powerpc::*;
     #[allow(unused_imports)]
@@ -4598,6 +4602,8 @@ pub fn mont_sqr_512(m: &MontSqr512Setup, a: &Limbs40x13, result: &mut Limbs40x13
     }
 }
 /// What depends on setup parameters only: made once, used by many calls.
+///
+/// Once for each modulus, an odd number: fills the block that every kernel with a modulus of 512 bits takes on this target.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -4608,7 +4614,7 @@ pub fn mont_sqr_512(m: &MontSqr512Setup, a: &Limbs40x13, result: &mut Limbs40x13
     clippy::missing_transmute_annotations,
     clippy::identity_op
 )]
-pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
+pub fn mont_sqr_512_setup(setup: &mut Modulus512Setup, modulus: &Limbs40x13) {
     #[allow(unused_imports)]
     use core::arch::powerpc::*;
     #[allow(unused_imports)]
@@ -6315,6 +6321,8 @@ pub fn mont_sqr_512_setup(setup: &mut MontSqr512Setup, modulus: &Limbs40x13) {
     }
 }
 /// Bytes to the layout that the other functions take.
+///
+/// The natural becomes the number whose 64 bytes are given, most significant first; a layout and nothing else: no product with R^2.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -7194,6 +7202,8 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
     }
 }
 /// The layout of the other functions to bytes.
+///
+/// Writes the number, below 2^512, as 64 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]

@@ -568,6 +568,8 @@ pub fn mul_128(a: &Limbs12x13, b: &Limbs12x13, result: &mut Limbs20x13) {
     }
 }
 /// Bytes to the layout that the other functions take.
+///
+/// The natural becomes the number whose 16 bytes are given, most significant first; a layout and nothing else: no product with R^2.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -809,6 +811,8 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
     }
 }
 /// The layout of the other functions to bytes.
+///
+/// Writes the number, below 2^128, as 16 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -1083,6 +1087,8 @@ pub fn mul_128_export_128(bytes: &mut [u8; 16usize], natural: &Limbs12x13) {
     }
 }
 /// Bytes to the layout that the other functions take.
+///
+/// The natural becomes the number whose 32 bytes are given, most significant first; a layout and nothing else: no product with R^2.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]
@@ -1531,6 +1537,8 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
     }
 }
 /// The layout of the other functions to bytes.
+///
+/// Writes the number, below 2^256, as 32 bytes, most significant first; a layout and nothing else: a residue leaves Montgomery form before.
 #[cfg(target_arch = "powerpc")]
 #[target_feature(enable = "altivec")]
 #[inline(never)]

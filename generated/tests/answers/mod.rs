@@ -62,7 +62,7 @@ fn import(bytes: &[u8; 64]) -> Residue {
 
 /// a·b/R modulo [`MODULUS`].
 fn multiply(a: &Residue, b: &Residue) -> Residue {
-    let mut setup = mont_mul_512::MontMul512Setup([0; 992]);
+    let mut setup = mont_mul_512::Modulus512Setup([0; 992]);
     let mut result = mont_mul_512::Limbs40x13([0; 80]);
     // SAFETY: the processor has these instructions.
     unsafe {
@@ -130,7 +130,7 @@ fn montgomery_products_squares_and_entries() {
     let mut result = mont_sqr_512::Limbs40x13([0; 80]);
     // SAFETY: the processor has these instructions.
     unsafe {
-        let mut setup = mont_sqr_512::MontSqr512Setup([0; 992]);
+        let mut setup = mont_sqr_512::Modulus512Setup([0; 992]);
         mont_sqr_512::mont_sqr_512_setup(&mut setup, &mont_sqr_512::Limbs40x13(modulus));
         mont_sqr_512::mont_sqr_512(&setup, &mont_sqr_512::Limbs40x13(a.0), &mut result);
     }
@@ -141,7 +141,7 @@ fn montgomery_products_squares_and_entries() {
         let mut result = mont_sqr_n_512::Limbs40x13([0; 80]);
         // SAFETY: the processor has these instructions.
         unsafe {
-            let mut setup = mont_sqr_n_512::MontSqrN512Setup([0; 992]);
+            let mut setup = mont_sqr_n_512::Modulus512Setup([0; 992]);
             mont_sqr_n_512::mont_sqr_n_512_setup(&mut setup, &mont_sqr_n_512::Limbs40x13(modulus));
             mont_sqr_n_512::mont_sqr_n_512(&setup, &mont_sqr_n_512::Limbs40x13(a.0), count, &mut result);
         }
@@ -156,7 +156,7 @@ fn montgomery_products_squares_and_entries() {
         let mut bytes = [0; 64];
         // SAFETY: the processor has these instructions.
         unsafe {
-            let mut setup = mont_select_512::MontSelect512Setup([0; 992]);
+            let mut setup = mont_select_512::Modulus512Setup([0; 992]);
             mont_select_512::mont_select_512_setup(&mut setup, &mont_select_512::Limbs40x13(modulus));
             mont_select_512::mont_select_512(&setup, &table, index, &mut entry);
             mont_select_512::mont_select_512_export(&mut bytes, &entry);
