@@ -12,7 +12,7 @@ use kgen_schedulers::finished::FinishedFunction;
 use kgen_schedulers::lowering::builder::PoolAddressing;
 use kgen_schedulers::machine::Machine;
 use kgen_schedulers::program::ProgramParameterKind;
-use kgen_schedulers::replay::{ReplayOptions, SetupCache};
+use kgen_schedulers::replay::ReplayOptions;
 use kgen_schedulers::scheduling::Effort;
 use kgen_schedulers::target_file::embedded_machine;
 use std::fmt::Write;
@@ -95,7 +95,7 @@ fn emitted(seed: u64, machine: &Machine) -> (String, String) {
         replay: ReplayOptions { setups: 1, inputs: 4 },
     };
     let kernel = &unit.kernels[0];
-    let functions = finish(machine, kernel, options, &mut SetupCache::default()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let functions = finish(machine, kernel, options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut random = Random::new(!seed);
     let calls = (0..INPUTS).map(|_| call(kernel, &functions[0], machine.byte_order, &mut random)).collect();
     let finished = FinishedKernel { kernel: kernel.clone(), functions };
