@@ -133,7 +133,10 @@ fn the_checked_in_files_are_what_kgen_writes_today() {
         if bless {
             std::fs::write(&path, &today).expect("it can be written");
         }
-        assert!(std::fs::read_to_string(&path).is_ok_and(|old| old == today), "{file} is not what kgen writes today; KGEN_BLESS=1 writes it anew");
+        assert!(
+            std::fs::read_to_string(&path).is_ok_and(|old| old == today),
+            "{file} is not what kgen writes today; KGEN_BLESS=1 writes it anew"
+        );
         all.push((format!("src/{target}/{file}"), today.clone(), today));
     }
     let manifest = manifest(&all);
