@@ -132,7 +132,12 @@ pub fn finish_all(machine: &Machine, kernels: &[&Kernel], options: FinishOptions
         .par_iter()
         .map(|job| {
             // Only the kernel itself is worth much time.
-            let (effort, copies) = if job.role == FunctionRole::Kernel { (options.effort, options.interleave) } else { (Effort::Draft, 1) };
+            // Setup runs once for many calls; conversions run once for an operation.
+            let (effort, copies) = match job.role {
+                FunctionRole::Kernel => (options.effort, options.interleave),
+                FunctionRole::Setup => (Effort::Draft, 1),
+                _ => (Effort::List, 1),
+            };
             if machine.has_assembly() {
                 stage(machine, &reader, job.role, &job.program, effort, copies)
             } else {
