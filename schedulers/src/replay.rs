@@ -471,6 +471,15 @@ pub fn replay_conversion(machine: &Machine, function: ReplayFunction<'_>, inputs
 /// Seed of the naturals that conversions get.
 const CONVERSION_SEED: u64 = 0xc047;
 
+/// Bits that the limbs of a layout have room for, which need not be whole bytes.
+fn natural_bits(layout: &Layout) -> Option<usize> {
+    match layout {
+        Layout::Limbs { radix_bits, limb_order, .. } => Some(*radix_bits as usize * limb_order.len()),
+        _ => None,
+    }
+}
+
+/// Import and export, against big integers.
 fn conversion(machine: &Machine, function: ReplayFunction<'_>, input: u32, words: &mut Words) -> Result<Vec<Step>, ReplayError> {
     let program = function.program;
     let differs = |place: &str, expected: String, actual: String| ReplayError::Differs {
@@ -484,7 +493,8 @@ fn conversion(machine: &Machine, function: ReplayFunction<'_>, input: u32, words
     let (natural, bytes) = if function.role == FunctionRole::Import { (0, 1) } else { (1, 0) };
     let layout = program.layouts.get(natural).ok_or_else(|| unfit("natural"))?;
     let size = |index: usize| program.regions.get(index).and_then(|region| region.bytes).unwrap_or(0) as usize;
-    let value = integer(&(BigUint::one() << (8 * size(bytes))), input, words);
+    let bits = (8 * size(bytes)).min(natural_bits(layout).unwrap_or(usize::MAX));
+    let value = integer(&(BigUint::one() << bits), input, words);
     let outside = {
         let digits = value.to_bytes_be();
         let mut padded = vec![0; size(bytes).saturating_sub(digits.len())];

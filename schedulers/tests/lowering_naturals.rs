@@ -77,7 +77,7 @@ fn moduli(bits: u32, words: &mut Words) -> Vec<BigUint> {
 #[test]
 fn setup_and_products_keep_the_contract() {
     let machine = embedded_machine("e600").expect("the target");
-    for bits in [256, 512] {
+    for bits in [256, 512, 569, 1024] {
         let mut words = Words(u64::from(bits));
         let kernels = kernels("mont_mul_512.ir", &[("BITS".to_owned(), u64::from(bits))]);
         let [multiply, square] = [0, 1].map(|index: usize| lowered(&machine, &kernels[index]));
@@ -144,7 +144,7 @@ fn plain_products_are_exact() {
 #[test]
 fn import_and_export_are_inverse() {
     let machine = embedded_machine("e600").expect("the target");
-    for bits in [256, 512] {
+    for bits in [256, 512, 569, 1000, 1023] {
         let kernel = kernels("mont_mul_512.ir", &[("BITS".to_owned(), bits)]).remove(0);
         let functions = lowered(&machine, &kernel);
         let (import, export) = (function(&functions, FunctionRole::Import), function(&functions, FunctionRole::Export));
@@ -153,7 +153,7 @@ fn import_and_export_are_inverse() {
         for number in 0..4 {
             let value = if number == 0 { (BigUint::one() << bits) - 1u32 } else { words.below(&(BigUint::one() << bits)) };
             let mut outside = value.to_bytes_be();
-            while outside.len() < bits as usize / 8 {
+            while outside.len() < (bits as usize).div_ceil(8) {
                 outside.insert(0, 0);
             }
             let mut given =
@@ -167,10 +167,34 @@ fn import_and_export_are_inverse() {
     }
 }
 
+/// Row loops keep the code of long naturals short: every function of every size is written out, and none is larger than the cache.
+#[test]
+fn code_of_every_size_fits_the_instruction_cache() {
+    let machine = embedded_machine("e600").expect("the target");
+    let cache = u64::from(machine.instruction_cache_bytes.expect("a size"));
+    for bits in [256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096] {
+        for kernel in kernels("mont_mul_512.ir", &[("BITS".to_owned(), bits)]) {
+            for (_, program) in lowered(&machine, &kernel) {
+                let instructions = program.blocks.iter().flat_map(|block| &block.instructions);
+                let bytes: u64 = instructions.map(|instruction| u64::from(machine[instruction.row].code_bytes)).sum();
+                assert!(bytes <= cache, "{} has {bytes} bytes", program.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn selection_reads_the_entry_asked_for() {
+    // Five registers of limbs, and more than the machine has.
+    for bits in [512, 4096] {
+        selection_of(bits);
+    }
+}
+
+fn selection_of(bits: u64) {
     let machine = embedded_machine("e600").expect("the target");
-    let kernel = kernels("mont_mul_512.ir", &[("ENTRIES".to_owned(), 5)]).remove(3);
+    let parameters = [("BITS".to_owned(), bits), ("ENTRIES".to_owned(), 5)];
+    let kernel = kernels("mont_mul_512.ir", &parameters).remove(3);
     let functions = lowered(&machine, &kernel);
     let program = function(&functions, FunctionRole::Kernel);
     let table: Vec<u8> = (0..program.regions[1].bytes.expect("a size")).map(|byte| byte as u8).collect();

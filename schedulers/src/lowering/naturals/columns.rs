@@ -29,9 +29,9 @@ pub(super) struct Digits {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CarryState {
     /// First pass: the carries of the last columns, of which the last lane moves up.
-    first: Option<Columns>,
+    pub first: Option<Columns>,
     /// Second pass: the packed carries, of which the last limb moves up.
-    second: Option<Digits>,
+    pub second: Option<Digits>,
 }
 
 /// Builds the lanes' arithmetic of one form.
@@ -239,7 +239,7 @@ impl Limbs<'_, '_> {
     }
 
     /// Refuses values that could exceed their lane: the proof of no overflow.
-    fn assert_fits(&self, limits: &[u64], bits: u32, what: &str) -> Lowering<()> {
+    pub fn assert_fits(&self, limits: &[u64], bits: u32, what: &str) -> Lowering<()> {
         match limits.iter().find(|limit| bits < 64 && **limit >> bits != 0) {
             None => Ok(()),
             Some(limit) => Err(Box::new(

@@ -33,8 +33,8 @@ pub(crate) struct NaturalForm {
     pub digit_limit: u64,
 }
 
-/// A column holds at least this many products, however short the natural: sizes up to this many limbs share a radix, so that the product of two of them is in the
-/// layout of its own size.
+/// Products that a column holds before parts of it must be moved to its neighbour. All sizes share the radix, so that the product of two naturals is in the layout of its own
+/// size.
 const SHARED_RADIX_PRODUCTS: u32 = 60;
 
 impl NaturalForm {
@@ -46,10 +46,13 @@ impl NaturalForm {
             let lane_bits = limb_bits * products;
             let lanes = register_bits / lane_bits;
             (4..=limb_bits).rev().find_map(|radix_bits| {
+                let registers = builder.machine()[file].count.unwrap_or(u32::MAX);
                 let limbs = (bits + MONTGOMERY_SLACK_BITS).div_ceil(radix_bits).next_multiple_of(lanes);
+                // Blocks of columns end with whole registers of limbs.
+                let limbs = if columns_fit(limbs / lanes, registers) { limbs } else { limbs.next_multiple_of(lanes * products) };
                 let digit_limit = digit_limit(lane_bits, radix_bits);
-                // A digit fits its place also when doubled (squares), and a whole column fits its lane.
-                let column = u128::from(limbs.max(SHARED_RADIX_PRODUCTS)) * u128::from(digit_limit).pow(2);
+                // A digit fits its place also when doubled (squares), and a column its lane; of a longer natural parts of columns are moved out in time.
+                let column = u128::from(SHARED_RADIX_PRODUCTS) * u128::from(digit_limit).pow(2);
                 let fits = 2 * digit_limit < 1 << limb_bits && column < 1 << lane_bits;
                 // The carry that is taken from two columns rounds half a unit of a column over the lanes.
                 let rounds = lanes >= 2 && 1 << (radix_bits - 1) >= 4 * lanes && lanes.is_multiple_of(products);
@@ -57,6 +60,11 @@ impl NaturalForm {
             })
         });
         forms.min_by_key(|form| u64::from(form.limbs).pow(2) / u64::from(form.lanes * form.products))
+    }
+
+    /// Whether the columns of a product stay in registers: rows are written out then, else they are loops over blocks of columns.
+    pub fn fits_registers(&self, registers: u32) -> bool {
+        columns_fit(self.column_vectors(), registers)
     }
 
     /// Bits of an accumulator lane.
@@ -131,6 +139,13 @@ impl NaturalForm {
             digit_limit: self.digit_limit,
         }
     }
+}
+
+/// Columns, table and the rest of a phase fit the registers.
+fn columns_fit(column_vectors: u32, registers: u32) -> bool {
+    /// Splats, constants and temporaries beside columns and table.
+    const REST: u32 = 8;
+    2 * column_vectors + 1 + REST <= registers
 }
 
 /// What two carry passes leave of full lanes: a digit plus the second pass's carry.

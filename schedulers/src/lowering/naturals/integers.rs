@@ -3,10 +3,10 @@
 use super::arithmetic::{self, Candidates, Join, Residue};
 use super::form::NaturalForm;
 use super::kernel::{Home, Walk};
+use super::product;
 use super::repack::{BitRange, repack};
 use super::scalar::{Numbers, Scalar};
 use super::setup::SetupBlock;
-use super::{montgomery, product};
 use crate::layout;
 use crate::lowering::builder::{Lowering, ProgramBuilder};
 use crate::program::RegionId;
@@ -70,8 +70,9 @@ impl Walk {
         let sizes = [self.natural(builder, operands[0])?.1, self.natural(builder, operands[1])?.1];
         let form = self.lanes(builder, sizes[0].max(sizes[1]))?;
         let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
-        if !montgomery::fits_registers(&form, registers) {
-            return Err(montgomery::too_large(builder, &form));
+        if !form.fits_registers(registers) {
+            let what = format!("a product of naturals of {} limbs, which {registers} registers do not hold", form.limbs);
+            return Err(self.unsupported(builder, &what));
         }
         let [a, b] = operands;
         let (a, b) = (self.in_form(builder, a, &form)?, self.in_form(builder, b, &form)?);

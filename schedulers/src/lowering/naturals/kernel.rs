@@ -357,7 +357,8 @@ impl Walk {
                 })
                 .collect::<Lowering<_>>()?,
         };
-        builder.counted_loop(Rounds::Value(count), has_limb_loops(body), &[], |builder, _| {
+        let has_inner = has_limb_loops(body) || self.forms.values().any(|form| form.has_loops(builder));
+        builder.counted_loop(Rounds::Value(count), has_inner, &[], |builder, _| {
             self.body(builder, body, &homes, &next)?;
             for (from, to) in next.iter().zip(carried) {
                 let ((from, bits), (to, _)) = (self.natural(builder, *from)?, self.natural(builder, *to)?);

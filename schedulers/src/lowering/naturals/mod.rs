@@ -3,11 +3,13 @@
 //! Which of two ways is taken depends on what the machine multiplies ([`ways`]); [`digits`] is what both leave in memory, [`kernel`] the walk over a kernel's dataflow.
 //!
 //! Lanes: the radix comes from the target's multiply-accumulate row ([`form`]); a bound for every lane proves that nothing overflows ([`columns`]). [`montgomery`] and
-//! [`product`] are the products, [`arithmetic`] sums and differences, [`repack`] naturals in another form's digits, [`integers`] operations that meet several forms,
+//! [`product`] are the products of naturals whose columns fit the registers, [`large_montgomery`] of longer ones: [`blocks`] says which rows meet which block of columns,
+//! [`row_loops`] builds it. [`arithmetic`] sums and differences, [`repack`] naturals in another form's digits, [`integers`] operations that meet several forms,
 //! [`setup`] what depends on the modulus only, [`conversion`] bytes to layout and back, [`select`] table access.
 //!
 //! Words: a product of two integers in a register twice as wide ([`words`]).
 mod arithmetic;
+mod blocks;
 mod columns;
 mod conversion;
 mod digit_serial;
@@ -15,9 +17,11 @@ mod digits;
 mod form;
 mod integers;
 mod kernel;
+mod large_montgomery;
 mod montgomery;
 mod product;
 mod repack;
+mod row_loops;
 mod scalar;
 mod select;
 mod setup;

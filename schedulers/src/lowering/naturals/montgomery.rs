@@ -13,14 +13,6 @@ use super::setup::SetupBlock;
 use crate::lowering::builder::{Lowering, ProgramBuilder};
 use crate::lowering::shapes::LaneOp;
 use crate::program::RegionId;
-use kgen_ir::diagnostic::Diagnostic;
-
-/// Columns, table and the rest of a phase fit the registers: the form of this file is used, else the one with loops over rows.
-pub(super) fn fits_registers(form: &NaturalForm, registers: u32) -> bool {
-    /// Splats, constants and temporaries beside columns and table.
-    const REST: u32 = 8;
-    2 * form.column_vectors() + 1 + REST <= registers
-}
 
 /// Scratch memory of a product.
 pub(super) struct Scratch {
@@ -62,7 +54,7 @@ fn phases(limbs: &mut Limbs<'_, '_>, setup: &SetupBlock, scratch: &Scratch, a: R
     limbs.rows(&factors, 0..vectors, &mut low)?;
     let low = limbs.filled(low)?;
     let mut digits = Vec::new();
-    let carry = LowCarry::new(form);
+    let carry = LowCarry::new(form, 1);
     limbs.carry_passes(
         &low,
         &mut CarryState::default(),
@@ -76,7 +68,6 @@ fn phases(limbs: &mut Limbs<'_, '_>, setup: &SetupBlock, scratch: &Scratch, a: R
             Ok(())
         },
     )?;
-    let kept_limit: Vec<u64> = vec![(u64::MAX >> (64 - form.lane_bits())) >> carry.scale_bits; form.lanes as usize];
 
     limbs.builder.set_name("m");
     let mut columns: Vec<Option<Columns>> = vec![None; vectors as usize];
@@ -106,8 +97,10 @@ fn phases(limbs: &mut Limbs<'_, '_>, setup: &SetupBlock, scratch: &Scratch, a: R
     for class in 0..classes {
         limbs.class_by_setup(&multiplier, setup.modulus, class, vectors..2 * vectors, &mut columns)?;
         if class == 0 {
-            let kept = Columns { value: limbs.builder.load_lanes(scratch.region, kept_column)?, limit: kept_limit.clone() };
-            let quotient = limbs.low_carry(&carry, setup, &multiplier, &kept)?;
+            let kept = Columns { value: limbs.builder.load_lanes(scratch.region, kept_column)?, limit: carry.kept_limit(form) };
+            let quotient = limbs.low_carry(&carry, setup, |_, place| Ok(multiplier[place as usize].clone()), &kept)?;
+            let zero = limbs.zero()?;
+            let quotient = limbs.last_lane_alone(&quotient, &zero)?;
             let first = columns[0].take().ok_or_else(|| limbs.builder.missing("a first column"))?;
             columns[0] = Some(limbs.add(&first, &quotient)?);
         }
@@ -134,32 +127,39 @@ pub(super) struct Factors {
 
 /// How the carry out of the low half is rounded.
 ///
-/// Let t be the two topmost low columns of T + M·n, in units of the topmost one. The exact carry is an integer multiple of 2^r units; t misses the columns below (less than
-/// 2^(A−2r) + 1 units, A the lane bits, since a column is below 2^A and weighs 2^−2r of a unit or less) and what is cut off by the shifts (one unit a lane for
-/// the first, 2^scale for each of lanes + 1 summands for the second). Half of 2^r units, spread over the lanes, is added, so the rounding is exact while the sum of these is
-/// below 2^(r−1) units.
-struct LowCarry {
+/// Let t be the two topmost low columns of T + M·n, in units of the topmost one. The exact carry is an integer multiple of 2^r units; t misses the columns below (a column
+/// has at most twice as many products as there are limbs and weighs 2^−2r of a unit or less, all below it less than one unit more; one unit of T's column below the topmost,
+/// whose carry alone is counted) and what is cut off by the shifts (one unit a lane and sum for the first, 2^scale for each summand for the second). Half of 2^r units,
+/// spread over the lanes, is added, so the rounding is exact while the sum of these is below 2^(r−1) units.
+pub(super) struct LowCarry {
     /// Added in every lane before the first shift.
     rounding: u64,
     /// Bits cut off so that the sum over the lanes fits a lane.
-    scale_bits: u32,
+    pub scale_bits: u32,
+    /// Sums side by side.
+    sums: u32,
 }
 
 impl LowCarry {
-    fn new(form: &NaturalForm) -> Self {
+    /// For `sums` sums side by side: one where registers are few, as many as a multiplication takes cycles where limbs are many.
+    pub fn new(form: &NaturalForm, sums: u32) -> Self {
         let rounding = 1 << (2 * form.radix_bits - 1 - form.lanes.ilog2());
-        // The lanes' sum and the kept column: lanes + 1 summands of full lanes at most.
-        let scale_bits = (form.lanes + 1).next_power_of_two().ilog2();
-        let missed = (1u64 << form.lane_bits().saturating_sub(2 * form.radix_bits))
-            + 1
-            + u64::from(form.lanes)
-            + (u64::from(form.lanes) + 1) * (1 << scale_bits);
+        // The lanes' sums and the kept column: summands of full lanes at most.
+        let summands = form.lanes * sums + 1;
+        let scale_bits = summands.next_power_of_two().ilog2();
+        let column = 2 * u128::from(form.limbs) * u128::from(form.digit_limit).pow(2);
+        let missed = (column >> (2 * form.radix_bits)) + 3 + u128::from(form.lanes * sums) + u128::from(summands) * (1 << scale_bits);
         assert!(
             missed < 1 << (form.radix_bits - 1),
             "the form's choice keeps the carry exact: {missed} units are missed at radix 2^{}",
             form.radix_bits
         );
-        Self { rounding, scale_bits }
+        Self { rounding, scale_bits, sums }
+    }
+
+    /// Greatest values of the kept column.
+    pub fn kept_limit(&self, form: &NaturalForm) -> Vec<u64> {
+        vec![(u64::MAX >> (64 - form.lane_bits())) >> self.scale_bits; form.lanes as usize]
     }
 }
 
@@ -230,13 +230,16 @@ impl Limbs<'_, '_> {
     /// The doubled limbs of a row as they count in one column vector of a square: limb p meets limb q twice where p < q, once where p = q, never where p > q.
     /// Shifting the doubled limb right by 0, 1 or all its bits says so.
     fn square_weights(&mut self, splat: &Digits, row: u32, vector: u32) -> Lowering<Digits> {
+        self.weighted(splat, i64::from(self.form.lanes * vector) - 2 * i64::from(self.form.products * row))
+    }
+
+    /// The same where the column vector's first column lies `above` limbs above twice the row's first limb.
+    pub fn weighted(&mut self, splat: &Digits, above: i64) -> Lowering<Digits> {
         let form = self.form;
         let mut shifts = Vec::new();
         for lane in 0..form.lanes {
             for place in 0..form.products {
-                let p = i64::from(form.products * row + place);
-                let q = i64::from(form.lanes * vector + lane) - p;
-                shifts.push(match p.cmp(&q) {
+                shifts.push(match (2 * i64::from(place)).cmp(&(above + i64::from(lane))) {
                     std::cmp::Ordering::Less => 0,
                     std::cmp::Ordering::Equal => 1,
                     std::cmp::Ordering::Greater => u64::from(form.limb_bits) - 1,
@@ -325,33 +328,46 @@ impl Limbs<'_, '_> {
         Ok(())
     }
 
-    /// The carry out of the low half of T + M·n, in lane 0, other lanes zero.
-    fn low_carry(&mut self, carry: &LowCarry, setup: &SetupBlock, multiplier: &[Digits], kept: &Columns) -> Lowering<Columns> {
+    /// The carry out of the low half of T + M·n, in every lane. `multiplier` gives the registers of M.
+    pub fn low_carry(
+        &mut self,
+        carry: &LowCarry,
+        setup: &SetupBlock,
+        mut multiplier: impl FnMut(&mut Self, u32) -> Lowering<Digits>,
+        kept: &Columns,
+    ) -> Lowering<Columns> {
         let form = self.form;
         let rounding = self.builder.splat(form.lane_bits(), carry.rounding)?;
-        let mut sum = Columns { value: rounding, limit: vec![carry.rounding; form.lanes as usize] };
+        let mut sums = vec![Columns { value: rounding, limit: vec![carry.rounding; form.lanes as usize] }];
+        for _ in 1..carry.sums {
+            sums.push(self.zero()?);
+        }
         for (reversed, last) in [(setup.below_top_column, false), (setup.top_column, true)] {
-            for (place, digits) in multiplier.iter().enumerate() {
-                let value = self.builder.load_lanes(reversed.region, reversed.offset + place as u64 * u64::from(form.register_bytes()))?;
+            for place in 0..form.packed_vectors() {
+                let digits = multiplier(self, place)?;
+                let value = self.builder.load_lanes(reversed.region, reversed.offset + u64::from(place * form.register_bytes()))?;
                 let factor = Digits { value, limit: vec![form.digit_mask(); digits.limit.len()] };
-                sum = self.multiply_accumulate(&sum, digits, &factor)?;
+                let sum = &mut sums[(place % carry.sums) as usize];
+                *sum = self.multiply_accumulate(sum, &digits, &factor)?;
             }
             let bits = if last { carry.scale_bits } else { form.radix_bits };
-            sum = self.shift_right(&sum, bits)?;
+            for sum in &mut sums {
+                *sum = self.shift_right(sum, bits)?;
+            }
         }
         // Only the last lane of the kept column is the topmost column; the lanes of the sum belong together, so it may join any of them.
         let zero = self.zero()?;
-        let kept = self.last_lane_alone(kept, &zero)?;
-        sum = self.add(&sum, &kept)?;
+        let mut sum = self.last_lane_alone(kept, &zero)?;
+        for part in &sums {
+            sum = self.add(part, &sum)?;
+        }
         let mut step = form.lanes / 2;
         while step > 0 {
             let rotated = self.rotate_lanes(&sum, step)?;
             sum = self.add(&sum, &rotated)?;
             step /= 2;
         }
-        let quotient = self.shift_right(&sum, form.radix_bits - carry.scale_bits)?;
-        // All lanes are equal now.
-        self.last_lane_alone(&quotient, &zero)
+        self.shift_right(&sum, form.radix_bits - carry.scale_bits)
     }
 
     fn lanes_from(&mut self, sources: &[(&Columns, u32)]) -> Lowering<Columns> {
@@ -363,7 +379,7 @@ impl Limbs<'_, '_> {
     }
 
     /// The last lane in lane 0, zero elsewhere.
-    fn last_lane_alone(&mut self, a: &Columns, zero: &Columns) -> Lowering<Columns> {
+    pub fn last_lane_alone(&mut self, a: &Columns, zero: &Columns) -> Lowering<Columns> {
         let last = self.form.lanes - 1;
         let sources: Vec<(&Columns, u32)> = std::iter::once((a, last)).chain((0..last).map(|lane| (zero, lane))).collect();
         self.lanes_from(&sources)
@@ -393,13 +409,4 @@ fn table_limits(form: &NaturalForm, class: u32, vector: u32) -> Vec<u64> {
             if (0..i64::from(form.limbs)).contains(&limb) { form.digit_mask() } else { 0 }
         })
         .collect()
-}
-
-/// A kernel whose size needs row loops was sent here.
-pub(super) fn too_large(builder: &ProgramBuilder<'_>, form: &NaturalForm) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(
-        "product-too-large",
-        builder.span(),
-        format!("{} limbs of radix 2^{} do not fit the registers of target `{}`", form.limbs, form.radix_bits, builder.machine().name),
-    ))
 }

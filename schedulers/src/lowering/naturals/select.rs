@@ -6,6 +6,9 @@ use crate::lowering::builder::{Lowering, Place, ProgramBuilder};
 use crate::lowering::shapes::LaneOp;
 use crate::program::{RegionId, ValueId};
 
+/// Registers beside the kept natural: the entry, its mask, the index, constants.
+const REST: u32 = 8;
+
 /// `result = table[index]`; an index past the table gives entry 0.
 pub(super) fn scan(
     builder: &mut ProgramBuilder<'_>,
@@ -26,29 +29,35 @@ pub(super) fn scan(
     let pattern: Vec<Option<(ValueId, u32)>> = (0..form.lanes).flat_map(|_| (0..lane_bytes).map(|byte| Some((stored, byte)))).collect();
     let wanted = byte_permute(builder, &pattern)?;
     let one = builder.splat(lane_bits, 1)?;
-    let mut entry = builder.splat(lane_bits, 0)?;
     let vectors = form.packed_vectors();
-    let mut kept: Vec<ValueId> = Vec::new();
-    for number in 0..entries {
-        let place = |vector: u32| u64::from((number * vectors + vector) * register_bytes);
-        if number == 0 {
+    let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
+    // Long naturals are kept in parts, and the table is read part by part.
+    let part = vectors.div_ceil(vectors.div_ceil(registers.saturating_sub(REST).max(1)));
+    for first in (0..vectors).step_by(part.max(1) as usize) {
+        let part = first..(first + part).min(vectors);
+        let mut entry = builder.splat(lane_bits, 0)?;
+        let mut kept: Vec<ValueId> = Vec::new();
+        for number in 0..entries {
+            let place = |vector: u32| u64::from((number * vectors + vector) * register_bytes);
+            if number == 0 {
+                builder.set_name("kept");
+                kept = part.clone().map(|vector| builder.load_lanes(table, place(vector))).collect::<Lowering<_>>()?;
+                continue;
+            }
+            builder.set_name("entry");
+            entry = builder.lane_row(LaneOp::Add, lane_bits, &[entry, one])?;
+            builder.set_name("mask");
+            let mask = builder.lane_row(LaneOp::Equal, lane_bits, &[entry, wanted])?;
             builder.set_name("kept");
-            kept = (0..vectors).map(|vector| builder.load_lanes(table, place(vector))).collect::<Lowering<_>>()?;
-            continue;
+            for (vector, kept) in part.clone().zip(&mut kept) {
+                let loaded = builder.load_lanes(table, place(vector))?;
+                *kept = builder.lane_row(LaneOp::SelectBits, lane_bits, &[*kept, loaded, mask])?;
+            }
         }
-        builder.set_name("entry");
-        entry = builder.lane_row(LaneOp::Add, lane_bits, &[entry, one])?;
-        builder.set_name("mask");
-        let mask = builder.lane_row(LaneOp::Equal, lane_bits, &[entry, wanted])?;
-        builder.set_name("kept");
-        for (vector, kept) in kept.iter_mut().enumerate() {
-            let loaded = builder.load_lanes(table, place(vector as u32))?;
-            *kept = builder.lane_row(LaneOp::SelectBits, lane_bits, &[*kept, loaded, mask])?;
+        builder.set_name("result");
+        for (vector, value) in part.zip(kept) {
+            builder.store_lanes(value, result, u64::from(vector * register_bytes))?;
         }
-    }
-    builder.set_name("result");
-    for (vector, value) in kept.into_iter().enumerate() {
-        builder.store_lanes(value, result, vector as u64 * u64::from(register_bytes))?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::digits::Digits;
 use super::form::NaturalForm;
+use super::large_montgomery::{self, LargeScratch};
 use super::montgomery::{self, Scratch};
 use super::setup::{self, SetupBlock};
 use super::words::{self, WordForm, WordSetup};
@@ -16,6 +17,11 @@ pub(super) enum Way {
     Lanes(NaturalForm),
     /// Words.
     Words(WordForm),
+}
+
+/// Whether products are loops over blocks of columns.
+fn has_row_loops(builder: &ProgramBuilder<'_>, form: &NaturalForm) -> bool {
+    !form.fits_registers(builder.machine()[form.file].count.unwrap_or(u32::MAX))
 }
 
 impl Way {
@@ -39,6 +45,11 @@ impl Way {
         }
     }
 
+    /// Whether products have loops of their own.
+    pub fn has_loops(&self, builder: &ProgramBuilder<'_>) -> bool {
+        matches!(self, Self::Lanes(form) if has_row_loops(builder, form))
+    }
+
     /// Bytes of a modulus's setup block.
     pub fn setup_bytes(&self) -> u64 {
         match self {
@@ -52,6 +63,12 @@ impl Way {
         let digits = self.digits();
         let limbs = format!("2^{}, {} limbs of {} bits", digits.radix_bits, digits.limbs, 8 * digits.limb_bytes);
         match self {
+            Self::Lanes(form) if has_row_loops(builder, form) => format!(
+                "{limbs}: `{}` adds {} products a lane, columns are moved on before they reach 2^{}",
+                builder.machine()[form.row.row].name,
+                form.products,
+                form.lane_bits()
+            ),
             Self::Lanes(form) => format!(
                 "{limbs}: `{}` adds {} products a lane, a column of {} products stays below 2^{}",
                 builder.machine()[form.row.row].name,
@@ -68,6 +85,10 @@ impl Way {
     /// Scratch that Montgomery products share, where they need any.
     pub fn montgomery_scratch(&self, builder: &mut ProgramBuilder<'_>) -> Option<RegionId> {
         match self {
+            Self::Lanes(form) if has_row_loops(builder, form) => {
+                let bytes = LargeScratch::new(form, RegionId(0)).bytes;
+                Some(builder.frame_region("product", bytes, form.register_bytes(), true))
+            }
             Self::Lanes(form) => Some(Scratch::new(builder, form).region),
             Self::Words(_) => None,
         }
@@ -76,7 +97,7 @@ impl Way {
     /// result = a·b/R modulo the modulus whose setup block is `block`.
     ///
     /// # Errors
-    /// It is too large for the machine's registers, or a row is missing.
+    /// A row is missing.
     pub fn montgomery(
         &self,
         builder: &mut ProgramBuilder<'_>,
@@ -87,12 +108,14 @@ impl Way {
     ) -> Lowering<()> {
         match self {
             Self::Lanes(form) => {
-                let registers = builder.machine()[form.file].count.unwrap_or(u32::MAX);
-                if !montgomery::fits_registers(form, registers) {
-                    return Err(montgomery::too_large(builder, form));
+                let region = scratch.ok_or_else(|| builder.missing("scratch of a Montgomery product"))?;
+                let setup = SetupBlock::new(form, block);
+                if has_row_loops(builder, form) {
+                    let scratch = LargeScratch::new(form, region);
+                    large_montgomery::product(builder, form, &setup, &scratch, factors.0, factors.1, result)
+                } else {
+                    montgomery::product(builder, form, &setup, &Scratch { region }, factors.0, factors.1, result)
                 }
-                let scratch = Scratch { region: scratch.ok_or_else(|| builder.missing("scratch of a Montgomery product"))? };
-                montgomery::product(builder, form, &SetupBlock::new(form, block), &scratch, factors.0, factors.1, result)
             }
             Self::Words(form) => words::montgomery(builder, form, block, factors.0, factors.1, result),
         }
