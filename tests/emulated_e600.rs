@@ -108,20 +108,20 @@ fn at(slot: usize) -> String {
 }
 
 /// Writes the kernels of a spec as assembly and headers; the form of Montgomery products of the first that has one.
-fn emit(spec: &str, position_independent: bool, folder: &Path, script: &mut Script) -> (Vec<String>, Option<MontgomeryForm>) {
+fn emit(
+    spec: &str,
+    parameters: Vec<(String, u64)>,
+    position_independent: bool,
+    folder: &Path,
+    script: &mut Script,
+) -> (Vec<String>, Option<MontgomeryForm>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("specs").join(spec);
     let text = std::fs::read_to_string(&path).expect("the spec is there");
     let source = Arc::new(Source { name: spec.to_owned(), text });
     let machine = kgen::names::target("e600").expect("an embedded target");
-    let options = CompileOptions {
-        parameters: Vec::new(),
-        kernels: Vec::new(),
-        effort: 0,
-        interleave: 1,
-        position_independent,
-        text: TextOptions::default(),
-    };
-    let (unit, _) = compile::unit(&source, &[]).expect("the spec is valid");
+    let options =
+        CompileOptions { parameters, kernels: Vec::new(), effort: 0, interleave: 1, position_independent, text: TextOptions::default() };
+    let (unit, _) = compile::unit(&source, &options.parameters).expect("the spec is valid");
     let finished = compile::kernels(&unit, &machine, &options).expect("the kernels pass");
     let form = compile::form(&machine, Some("gas")).expect("the target has it");
     for artifact in compile::artifacts(&unit, &machine, &finished, form, &options).expect("it can be printed").into_iter().flatten() {
@@ -155,8 +155,9 @@ fn leave(script: &mut Script, what: &str, multiply: &str, modulus: &BigUint, val
     script.import(&format!("{multiply}_import"), B, &BigUint::from(1u32), bytes);
     script.place(A, multiply, "result", 16, None);
     script.call(multiply, A, &[at(LEAVING), at(RESULT), at(B), at(A)]);
-    let other = if *value == BigUint::ZERO { modulus } else { value };
-    script.export(what, &format!("{multiply}_export"), A, value, other, bytes);
+    // A residue is below twice the modulus, and its export holds as many bits as it has bytes.
+    let other = (value + modulus) % power_of_two(8 * bytes as u32);
+    script.export(what, &format!("{multiply}_export"), A, value, &other, bytes);
 }
 
 /// All four kernels under one modulus.
@@ -211,14 +212,14 @@ fn montgomery(script: &mut Script, random: &mut Random, modulus: &BigUint, bits:
     }
 }
 
-/// Emits kernels and writes a driver that calls them; the kernels' names, and how many results the driver compares.
-fn prepare(folder: &Path, position_independent: bool) -> (Vec<String>, usize) {
+/// Emits kernels and writes a driver that calls them; the kernels' names, and how many results the driver compares. `longer` are further sizes of moduli.
+fn prepare(folder: &Path, position_independent: bool, longer: &[u32]) -> (Vec<String>, usize) {
     let mut random = Random(0x5eed);
     let mut script = Script::default();
-    let (mut kernels, _) = emit("mul_128.ir", position_independent, folder, &mut script);
+    let (mut kernels, _) = emit("mul_128.ir", Vec::new(), position_independent, folder, &mut script);
     products(&mut script, &mut random);
     let bits = 512;
-    let (more, form) = emit("mont_mul_512.ir", position_independent, folder, &mut script);
+    let (more, form) = emit("mont_mul_512.ir", Vec::new(), position_independent, folder, &mut script);
     let form = form.expect("it holds Montgomery products");
     kernels.extend(more);
     let odd = |number: BigUint| number | BigUint::from(1u32);
@@ -231,6 +232,15 @@ fn prepare(folder: &Path, position_independent: bool) -> (Vec<String>, usize) {
     ];
     for modulus in &moduli {
         montgomery(&mut script, &mut random, modulus, bits, form);
+    }
+    for bits in longer.iter().copied() {
+        let parameters = vec![("BITS".to_owned(), u64::from(bits))];
+        let (more, form) = emit("mont_mul_512.ir", parameters, position_independent, folder, &mut script);
+        let form = form.expect("it holds Montgomery products");
+        kernels.extend(more);
+        for modulus in [power_of_two(bits) - 1u32, odd(random.below(&power_of_two(bits)) | power_of_two(bits - 1))] {
+            montgomery(&mut script, &mut random, &modulus, bits, form);
+        }
     }
     std::fs::write(folder.join("poisoned_call.S"), POISONED_CALL).expect("written");
     let driver = format!("{}\n{DRIVER}\nstatic void cases(void) {{\n{}}}\n", script.includes, script.text);
@@ -264,7 +274,7 @@ fn emitted_assembly_computes_what_the_spec_says_and_keeps_what_it_must() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let (files, cases) = prepare(folder.path(), false);
+    let (files, cases) = prepare(folder.path(), false, &[1024, 2048]);
     succeed(compiler(folder.path()).args(["-static", "-o", "driver", "driver.c", "poisoned_call.S"]).args(&files));
     finished(&succeed(Command::new("qemu-ppc").args(["-cpu", "7448"]).arg(folder.path().join("driver"))), cases);
 }
@@ -275,7 +285,7 @@ fn position_independent_assembly_makes_a_shared_object_without_text_relocations(
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let (files, cases) = prepare(folder.path(), true);
+    let (files, cases) = prepare(folder.path(), true, &[]);
     let sections = |library: &str| succeed(Command::new("powerpc-linux-gnu-readelf").current_dir(folder.path()).args(["-d", library]));
     succeed(compiler(folder.path()).args(["-fPIC", "-shared", "-Wl,-z,text", "-o", "libkernels.so"]).args(&files));
     let dynamic = sections("libkernels.so");
@@ -296,7 +306,7 @@ fn position_independent_assembly_makes_a_shared_object_without_text_relocations(
     finished(&succeed(Command::new("qemu-ppc").args(sysroot).arg(folder.path().join("driver"))), cases);
     // Absolute addresses would have been seen.
     let other = tempfile::tempdir().expect("a folder");
-    let (files, _) = prepare(other.path(), false);
+    let (files, _) = prepare(other.path(), false, &[]);
     let refused = compiler(other.path()).args(["-fPIC", "-shared", "-Wl,-z,text", "-o", "libkernels.so"]).args(&files).output();
     assert!(!refused.expect("gcc runs").status.success());
 }

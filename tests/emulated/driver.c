@@ -16,7 +16,7 @@ extern void call_poisoned(void *function, const uint32_t arguments[8], struct re
 extern void breaks_general(void), breaks_vector(void), breaks_float(void), breaks_vector_save(void), breaks_condition(void), breaks_stack_pointer(void), breaks_small_data(void), keeps_all(void);
 
 #define SLOTS 8
-#define SLOT_BYTES 4096
+#define SLOT_BYTES 16384
 #define SAVED_CONDITION 0x00fff000u /* CR2, CR3, CR4 */
 
 static unsigned char arena[SLOTS][SLOT_BYTES] __attribute__((aligned(64)));
