@@ -4,7 +4,7 @@ use kgen_ir::random_kernels::random_kernel;
 use kgen_ir::source::Source;
 use kgen_schedulers::finish::{FinishOptions, finish};
 use kgen_schedulers::lowering::builder::PoolAddressing;
-use kgen_schedulers::replay::{ReplayOptions, SetupCache};
+use kgen_schedulers::replay::{ReplayOptions};
 use kgen_schedulers::scheduling::Effort;
 use kgen_schedulers::target_file::embedded_machine;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn all_replay(target: &str, effort: Effort, interleave: u32) {
                 continue;
             }
         };
-        if let Err(error) = finish(&machine, &unit.kernels[0], options, &mut SetupCache::default()) {
+        if let Err(error) = finish(&machine, &unit.kernels[0], options) {
             failures.push(format!("{seed}: {error}\n{text}"));
         }
     }
