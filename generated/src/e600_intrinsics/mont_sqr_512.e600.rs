@@ -6355,10 +6355,6 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
         let byte_h: u32 = (bytes_address.wrapping_add(60u32) as *const u8).read() as u32;
         let byte_d: u32 = byte | byte_c;
         let byte_f: u32 = byte_e << 3;
-        let byte_k: u32 = (bytes_address.wrapping_add(59u32) as *const u8).read() as u32;
-        let limb_b: u32 = byte_d >> 13;
-        let byte_i: u32 = byte_h << 11;
-        let byte_n: u32 = (bytes_address.wrapping_add(58u32) as *const u8).read() as u32;
         let (limb, _): (u32, _) = {
             let node_3: u32 = byte_d & 8191u32;
             (
@@ -6371,17 +6367,17 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_g: u32 = limb_b | byte_f;
-        let byte_q: u32 = (bytes_address.wrapping_add(57u32) as *const u8).read() as u32;
-        let byte_l: u32 = byte_k << 6;
-        let byte_j: u32 = byte_g | byte_i;
+        let byte_k: u32 = (bytes_address.wrapping_add(59u32) as *const u8).read() as u32;
+        let limb_b: u32 = byte_d >> 13;
+        let byte_i: u32 = byte_h << 11;
         {
             (natural_address.wrapping_add(0u32) as *mut [u8; 2])
                 .write((limb as u16).to_be_bytes());
         };
-        let byte_o: u32 = byte_n << 1;
-        let byte_t: u32 = (bytes_address.wrapping_add(56u32) as *const u8).read() as u32;
-        let limb_d: u32 = byte_j >> 13;
+        let byte_g: u32 = limb_b | byte_f;
+        let byte_l: u32 = byte_k << 6;
+        let byte_j: u32 = byte_g | byte_i;
+        let byte_n: u32 = (bytes_address.wrapping_add(58u32) as *const u8).read() as u32;
         let (limb_c, _): (u32, _) = {
             let node_3: u32 = byte_j & 8191u32;
             (
@@ -6394,14 +6390,13 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_r: u32 = byte_q << 9;
-        let byte_w: u32 = (bytes_address.wrapping_add(55u32) as *const u8).read() as u32;
+        let limb_d: u32 = byte_j >> 13;
+        let byte_q: u32 = (bytes_address.wrapping_add(57u32) as *const u8).read() as u32;
         let byte_m: u32 = limb_d | byte_l;
         {
             (natural_address.wrapping_add(2u32) as *mut [u8; 2])
                 .write((limb_c as u16).to_be_bytes());
         };
-        let limb_f: u32 = byte_m >> 13;
         let (limb_e, _): (u32, _) = {
             let node_3: u32 = byte_m & 8191u32;
             (
@@ -6414,18 +6409,18 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_u: u32 = byte_t << 4;
-        let byte_z: u32 = (bytes_address.wrapping_add(54u32) as *const u8).read() as u32;
+        let limb_f: u32 = byte_m >> 13;
+        let byte_o: u32 = byte_n << 1;
+        let byte_t: u32 = (bytes_address.wrapping_add(56u32) as *const u8).read() as u32;
         let byte_p: u32 = limb_f | byte_o;
         {
             (natural_address.wrapping_add(4u32) as *mut [u8; 2])
                 .write((limb_e as u16).to_be_bytes());
         };
-        let byte_x: u32 = byte_w << 12;
+        let byte_r: u32 = byte_q << 9;
+        let byte_w: u32 = (bytes_address.wrapping_add(55u32) as *const u8).read() as u32;
         let byte_s: u32 = byte_p | byte_r;
-        let byte_28: u32 = (bytes_address.wrapping_add(53u32) as *const u8).read()
-            as u32;
-        let limb_h: u32 = byte_s >> 13;
+        let byte_u: u32 = byte_t << 4;
         let (limb_g, _): (u32, _) = {
             let node_3: u32 = byte_s & 8191u32;
             (
@@ -6438,17 +6433,18 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_26: u32 = byte_z << 7;
-        let byte_v: u32 = limb_h | byte_u;
+        let byte_z: u32 = (bytes_address.wrapping_add(54u32) as *const u8).read() as u32;
+        let limb_h: u32 = byte_s >> 13;
         {
             (natural_address.wrapping_add(6u32) as *mut [u8; 2])
                 .write((limb_g as u16).to_be_bytes());
         };
+        let byte_v: u32 = limb_h | byte_u;
+        let byte_x: u32 = byte_w << 12;
         let byte_y: u32 = byte_v | byte_x;
-        let byte_29: u32 = byte_28 << 2;
-        let byte_31: u32 = (bytes_address.wrapping_add(52u32) as *const u8).read()
+        let byte_26: u32 = byte_z << 7;
+        let byte_28: u32 = (bytes_address.wrapping_add(53u32) as *const u8).read()
             as u32;
-        let limb_j: u32 = byte_y >> 13;
         let (limb_i, _): (u32, _) = {
             let node_3: u32 = byte_y & 8191u32;
             (
@@ -6461,7 +6457,8 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_37: u32 = (bytes_address.wrapping_add(50u32) as *const u8).read()
+        let limb_j: u32 = byte_y >> 13;
+        let byte_31: u32 = (bytes_address.wrapping_add(52u32) as *const u8).read()
             as u32;
         let byte_27: u32 = limb_j | byte_26;
         {
@@ -6481,18 +6478,19 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
             )
         };
         let limb_l: u32 = byte_27 >> 13;
-        let byte_32: u32 = byte_31 << 10;
-        let byte_38: u32 = (bytes_address.wrapping_add(49u32) as *const u8).read()
+        let byte_29: u32 = byte_28 << 2;
+        let byte_34: u32 = (bytes_address.wrapping_add(51u32) as *const u8).read()
             as u32;
         let byte_30: u32 = limb_l | byte_29;
         {
             (natural_address.wrapping_add(10u32) as *mut [u8; 2])
                 .write((limb_k as u16).to_be_bytes());
         };
+        let byte_32: u32 = byte_31 << 10;
         let byte_33: u32 = byte_30 | byte_32;
-        let byte_34: u32 = (bytes_address.wrapping_add(51u32) as *const u8).read()
+        let byte_35: u32 = byte_34 << 5;
+        let byte_37: u32 = (bytes_address.wrapping_add(50u32) as *const u8).read()
             as u32;
-        let byte_39: u32 = byte_38 << 8;
         let (limb_m, _): (u32, _) = {
             let node_3: u32 = byte_33 & 8191u32;
             (
@@ -6506,16 +6504,20 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
             )
         };
         let limb_n: u32 = byte_33 >> 13;
-        let byte_41: u32 = (bytes_address.wrapping_add(48u32) as *const u8).read()
+        let byte_38: u32 = (bytes_address.wrapping_add(49u32) as *const u8).read()
             as u32;
-        let byte_40: u32 = byte_37 | byte_39;
+        let byte_36: u32 = limb_n | byte_35;
         {
             (natural_address.wrapping_add(12u32) as *mut [u8; 2])
                 .write((limb_m as u16).to_be_bytes());
         };
-        let byte_35: u32 = byte_34 << 5;
-        let limb_p: u32 = byte_40 >> 13;
-        let byte_44: u32 = (bytes_address.wrapping_add(47u32) as *const u8).read()
+        let byte_39: u32 = byte_38 << 8;
+        {
+            (natural_address.wrapping_add(14u32) as *mut [u8; 2])
+                .write((byte_36 as u16).to_be_bytes());
+        };
+        let byte_40: u32 = byte_37 | byte_39;
+        let byte_41: u32 = (bytes_address.wrapping_add(48u32) as *const u8).read()
             as u32;
         let (limb_o, _): (u32, _) = {
             let node_3: u32 = byte_40 & 8191u32;
@@ -6529,24 +6531,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_36: u32 = limb_n | byte_35;
+        let limb_p: u32 = byte_40 >> 13;
+        let byte_44: u32 = (bytes_address.wrapping_add(47u32) as *const u8).read()
+            as u32;
         let byte_42: u32 = byte_41 << 3;
+        let byte_47: u32 = (bytes_address.wrapping_add(46u32) as *const u8).read()
+            as u32;
+        let byte_43: u32 = limb_p | byte_42;
+        let byte_45: u32 = byte_44 << 11;
         {
             (natural_address.wrapping_add(16u32) as *mut [u8; 2])
                 .write((limb_o as u16).to_be_bytes());
         };
-        {
-            (natural_address.wrapping_add(14u32) as *mut [u8; 2])
-                .write((byte_36 as u16).to_be_bytes());
-        };
-        let byte_43: u32 = limb_p | byte_42;
-        let byte_45: u32 = byte_44 << 11;
-        let byte_47: u32 = (bytes_address.wrapping_add(46u32) as *const u8).read()
-            as u32;
         let byte_46: u32 = byte_43 | byte_45;
+        let byte_48: u32 = byte_47 << 6;
         let byte_50: u32 = (bytes_address.wrapping_add(45u32) as *const u8).read()
             as u32;
-        let limb_r: u32 = byte_46 >> 13;
         let (limb_q, _): (u32, _) = {
             let node_3: u32 = byte_46 & 8191u32;
             (
@@ -6559,18 +6559,15 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_r: u32 = byte_46 >> 13;
         let byte_53: u32 = (bytes_address.wrapping_add(44u32) as *const u8).read()
             as u32;
-        let byte_48: u32 = byte_47 << 6;
         let byte_49: u32 = limb_r | byte_48;
         {
             (natural_address.wrapping_add(18u32) as *mut [u8; 2])
                 .write((limb_q as u16).to_be_bytes());
         };
         let byte_51: u32 = byte_50 << 1;
-        let limb_t: u32 = byte_49 >> 13;
-        let byte_56: u32 = (bytes_address.wrapping_add(43u32) as *const u8).read()
-            as u32;
         let (limb_s, _): (u32, _) = {
             let node_3: u32 = byte_49 & 8191u32;
             (
@@ -6583,19 +6580,16 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_t: u32 = byte_49 >> 13;
         let byte_54: u32 = byte_53 << 9;
-        let byte_59: u32 = (bytes_address.wrapping_add(42u32) as *const u8).read()
+        let byte_56: u32 = (bytes_address.wrapping_add(43u32) as *const u8).read()
             as u32;
         let byte_52: u32 = limb_t | byte_51;
+        let byte_55: u32 = byte_52 | byte_54;
         {
             (natural_address.wrapping_add(20u32) as *mut [u8; 2])
                 .write((limb_s as u16).to_be_bytes());
         };
-        let byte_55: u32 = byte_52 | byte_54;
-        let byte_57: u32 = byte_56 << 4;
-        let byte_62: u32 = (bytes_address.wrapping_add(41u32) as *const u8).read()
-            as u32;
-        let limb_v: u32 = byte_55 >> 13;
         let (limb_u, _): (u32, _) = {
             let node_3: u32 = byte_55 & 8191u32;
             (
@@ -6608,19 +6602,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_60: u32 = byte_59 << 12;
-        let byte_65: u32 = (bytes_address.wrapping_add(40u32) as *const u8).read()
+        let limb_v: u32 = byte_55 >> 13;
+        let byte_59: u32 = (bytes_address.wrapping_add(42u32) as *const u8).read()
             as u32;
+        let byte_57: u32 = byte_56 << 4;
         let byte_58: u32 = limb_v | byte_57;
+        let byte_62: u32 = (bytes_address.wrapping_add(41u32) as *const u8).read()
+            as u32;
+        let byte_60: u32 = byte_59 << 12;
         {
             (natural_address.wrapping_add(22u32) as *mut [u8; 2])
                 .write((limb_u as u16).to_be_bytes());
         };
         let byte_61: u32 = byte_58 | byte_60;
         let byte_63: u32 = byte_62 << 7;
-        let byte_68: u32 = (bytes_address.wrapping_add(39u32) as *const u8).read()
+        let byte_65: u32 = (bytes_address.wrapping_add(40u32) as *const u8).read()
             as u32;
-        let limb_x: u32 = byte_61 >> 13;
         let (limb_w, _): (u32, _) = {
             let node_3: u32 = byte_61 & 8191u32;
             (
@@ -6633,11 +6630,9 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_66: u32 = byte_65 << 2;
-        {
-            (natural_address.wrapping_add(24u32) as *mut [u8; 2])
-                .write((limb_w as u16).to_be_bytes());
-        };
+        let limb_x: u32 = byte_61 >> 13;
+        let byte_68: u32 = (bytes_address.wrapping_add(39u32) as *const u8).read()
+            as u32;
         let byte_64: u32 = limb_x | byte_63;
         let (limb_y, _): (u32, _) = {
             let node_3: u32 = byte_64 & 8191u32;
@@ -6651,17 +6646,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (natural_address.wrapping_add(24u32) as *mut [u8; 2])
+                .write((limb_w as u16).to_be_bytes());
+        };
         let limb_z: u32 = byte_64 >> 13;
-        let byte_69: u32 = byte_68 << 10;
-        let byte_74: u32 = (bytes_address.wrapping_add(37u32) as *const u8).read()
+        let byte_66: u32 = byte_65 << 2;
+        let byte_71: u32 = (bytes_address.wrapping_add(38u32) as *const u8).read()
             as u32;
+        let byte_67: u32 = limb_z | byte_66;
+        let byte_69: u32 = byte_68 << 10;
         {
             (natural_address.wrapping_add(26u32) as *mut [u8; 2])
                 .write((limb_y as u16).to_be_bytes());
         };
-        let byte_67: u32 = limb_z | byte_66;
         let byte_70: u32 = byte_67 | byte_69;
-        let byte_75: u32 = (bytes_address.wrapping_add(36u32) as *const u8).read()
+        let byte_74: u32 = (bytes_address.wrapping_add(37u32) as *const u8).read()
             as u32;
         let (limb_26, _): (u32, _) = {
             let node_3: u32 = byte_70 & 8191u32;
@@ -6676,21 +6676,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
             )
         };
         let limb_27: u32 = byte_70 >> 13;
-        let byte_71: u32 = (bytes_address.wrapping_add(38u32) as *const u8).read()
+        let byte_72: u32 = byte_71 << 5;
+        let byte_75: u32 = (bytes_address.wrapping_add(36u32) as *const u8).read()
             as u32;
-        let byte_76: u32 = byte_75 << 8;
         {
             (natural_address.wrapping_add(28u32) as *mut [u8; 2])
                 .write((limb_26 as u16).to_be_bytes());
         };
+        let byte_73: u32 = limb_27 | byte_72;
+        let byte_76: u32 = byte_75 << 8;
+        {
+            (natural_address.wrapping_add(30u32) as *mut [u8; 2])
+                .write((byte_73 as u16).to_be_bytes());
+        };
         let byte_77: u32 = byte_74 | byte_76;
         let byte_78: u32 = (bytes_address.wrapping_add(35u32) as *const u8).read()
             as u32;
-        let byte_72: u32 = byte_71 << 5;
-        let limb_29: u32 = byte_77 >> 13;
-        let byte_81: u32 = (bytes_address.wrapping_add(34u32) as *const u8).read()
-            as u32;
-        let byte_73: u32 = limb_27 | byte_72;
         let (limb_28, _): (u32, _) = {
             let node_3: u32 = byte_77 & 8191u32;
             (
@@ -6703,24 +6704,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_84: u32 = (bytes_address.wrapping_add(33u32) as *const u8).read()
+        let limb_29: u32 = byte_77 >> 13;
+        let byte_81: u32 = (bytes_address.wrapping_add(34u32) as *const u8).read()
             as u32;
         let byte_79: u32 = byte_78 << 3;
+        let byte_84: u32 = (bytes_address.wrapping_add(33u32) as *const u8).read()
+            as u32;
         let byte_80: u32 = limb_29 | byte_79;
-        {
-            (natural_address.wrapping_add(30u32) as *mut [u8; 2])
-                .write((byte_73 as u16).to_be_bytes());
-        };
         let byte_82: u32 = byte_81 << 11;
-        let byte_83: u32 = byte_80 | byte_82;
         {
             (natural_address.wrapping_add(32u32) as *mut [u8; 2])
                 .write((limb_28 as u16).to_be_bytes());
         };
+        let byte_83: u32 = byte_80 | byte_82;
         let byte_85: u32 = byte_84 << 6;
         let byte_87: u32 = (bytes_address.wrapping_add(32u32) as *const u8).read()
             as u32;
-        let limb_31: u32 = byte_83 >> 13;
         let (limb_30, _): (u32, _) = {
             let node_3: u32 = byte_83 & 8191u32;
             (
@@ -6733,6 +6732,7 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_31: u32 = byte_83 >> 13;
         let byte_90: u32 = (bytes_address.wrapping_add(31u32) as *const u8).read()
             as u32;
         let byte_86: u32 = limb_31 | byte_85;
@@ -6740,7 +6740,6 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
             (natural_address.wrapping_add(34u32) as *mut [u8; 2])
                 .write((limb_30 as u16).to_be_bytes());
         };
-        let limb_33: u32 = byte_86 >> 13;
         let byte_88: u32 = byte_87 << 1;
         let (limb_32, _): (u32, _) = {
             let node_3: u32 = byte_86 & 8191u32;
@@ -6754,19 +6753,16 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_33: u32 = byte_86 >> 13;
+        let byte_91: u32 = byte_90 << 9;
         let byte_93: u32 = (bytes_address.wrapping_add(30u32) as *const u8).read()
             as u32;
         let byte_89: u32 = limb_33 | byte_88;
+        let byte_92: u32 = byte_89 | byte_91;
         {
             (natural_address.wrapping_add(36u32) as *mut [u8; 2])
                 .write((limb_32 as u16).to_be_bytes());
         };
-        let byte_91: u32 = byte_90 << 9;
-        let byte_92: u32 = byte_89 | byte_91;
-        let byte_96: u32 = (bytes_address.wrapping_add(29u32) as *const u8).read()
-            as u32;
-        let limb_35: u32 = byte_92 >> 13;
-        let byte_94: u32 = byte_93 << 4;
         let (limb_34, _): (u32, _) = {
             let node_3: u32 = byte_92 & 8191u32;
             (
@@ -6779,21 +6775,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_35: u32 = byte_92 >> 13;
+        let byte_96: u32 = (bytes_address.wrapping_add(29u32) as *const u8).read()
+            as u32;
+        let byte_94: u32 = byte_93 << 4;
+        let byte_95: u32 = limb_35 | byte_94;
         let byte_99: u32 = (bytes_address.wrapping_add(28u32) as *const u8).read()
             as u32;
-        let byte_95: u32 = limb_35 | byte_94;
+        let byte_97: u32 = byte_96 << 12;
         {
             (natural_address.wrapping_add(38u32) as *mut [u8; 2])
                 .write((limb_34 as u16).to_be_bytes());
         };
-        let byte_97: u32 = byte_96 << 12;
-        let byte_102: u32 = (bytes_address.wrapping_add(27u32) as *const u8).read()
-            as u32;
         let byte_98: u32 = byte_95 | byte_97;
         let byte_100: u32 = byte_99 << 7;
-        let byte_105: u32 = (bytes_address.wrapping_add(26u32) as *const u8).read()
+        let byte_102: u32 = (bytes_address.wrapping_add(27u32) as *const u8).read()
             as u32;
-        let limb_37: u32 = byte_98 >> 13;
         let (limb_36, _): (u32, _) = {
             let node_3: u32 = byte_98 & 8191u32;
             (
@@ -6806,14 +6803,10 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_111: u32 = (bytes_address.wrapping_add(24u32) as *const u8).read()
+        let limb_37: u32 = byte_98 >> 13;
+        let byte_105: u32 = (bytes_address.wrapping_add(26u32) as *const u8).read()
             as u32;
         let byte_101: u32 = limb_37 | byte_100;
-        {
-            (natural_address.wrapping_add(40u32) as *mut [u8; 2])
-                .write((limb_36 as u16).to_be_bytes());
-        };
-        let byte_103: u32 = byte_102 << 2;
         let (limb_38, _): (u32, _) = {
             let node_3: u32 = byte_101 & 8191u32;
             (
@@ -6826,19 +6819,23 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (natural_address.wrapping_add(40u32) as *mut [u8; 2])
+                .write((limb_36 as u16).to_be_bytes());
+        };
         let limb_39: u32 = byte_101 >> 13;
-        let byte_106: u32 = byte_105 << 10;
-        let byte_112: u32 = (bytes_address.wrapping_add(23u32) as *const u8).read()
+        let byte_103: u32 = byte_102 << 2;
+        let byte_108: u32 = (bytes_address.wrapping_add(25u32) as *const u8).read()
             as u32;
+        let byte_104: u32 = limb_39 | byte_103;
+        let byte_106: u32 = byte_105 << 10;
         {
             (natural_address.wrapping_add(42u32) as *mut [u8; 2])
                 .write((limb_38 as u16).to_be_bytes());
         };
-        let byte_104: u32 = limb_39 | byte_103;
         let byte_107: u32 = byte_104 | byte_106;
-        let byte_108: u32 = (bytes_address.wrapping_add(25u32) as *const u8).read()
+        let byte_111: u32 = (bytes_address.wrapping_add(24u32) as *const u8).read()
             as u32;
-        let byte_113: u32 = byte_112 << 8;
         let (limb_40, _): (u32, _) = {
             let node_3: u32 = byte_107 & 8191u32;
             (
@@ -6852,19 +6849,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
             )
         };
         let limb_41: u32 = byte_107 >> 13;
-        let byte_115: u32 = (bytes_address.wrapping_add(22u32) as *const u8).read()
+        let byte_109: u32 = byte_108 << 5;
+        let byte_112: u32 = (bytes_address.wrapping_add(23u32) as *const u8).read()
             as u32;
-        let byte_114: u32 = byte_111 | byte_113;
         {
             (natural_address.wrapping_add(44u32) as *mut [u8; 2])
                 .write((limb_40 as u16).to_be_bytes());
         };
-        let byte_109: u32 = byte_108 << 5;
-        let limb_43: u32 = byte_114 >> 13;
-        let byte_118: u32 = (bytes_address.wrapping_add(21u32) as *const u8).read()
-            as u32;
         let byte_110: u32 = limb_41 | byte_109;
-        let byte_116: u32 = byte_115 << 3;
+        let byte_113: u32 = byte_112 << 8;
+        {
+            (natural_address.wrapping_add(46u32) as *mut [u8; 2])
+                .write((byte_110 as u16).to_be_bytes());
+        };
+        let byte_114: u32 = byte_111 | byte_113;
+        let byte_115: u32 = (bytes_address.wrapping_add(22u32) as *const u8).read()
+            as u32;
         let (limb_42, _): (u32, _) = {
             let node_3: u32 = byte_114 & 8191u32;
             (
@@ -6877,10 +6877,12 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (natural_address.wrapping_add(46u32) as *mut [u8; 2])
-                .write((byte_110 as u16).to_be_bytes());
-        };
+        let limb_43: u32 = byte_114 >> 13;
+        let byte_118: u32 = (bytes_address.wrapping_add(21u32) as *const u8).read()
+            as u32;
+        let byte_116: u32 = byte_115 << 3;
+        let byte_121: u32 = (bytes_address.wrapping_add(20u32) as *const u8).read()
+            as u32;
         let byte_117: u32 = limb_43 | byte_116;
         let byte_119: u32 = byte_118 << 11;
         {
@@ -6888,8 +6890,8 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 .write((limb_42 as u16).to_be_bytes());
         };
         let byte_120: u32 = byte_117 | byte_119;
-        let limb_45: u32 = byte_120 >> 13;
-        let byte_121: u32 = (bytes_address.wrapping_add(20u32) as *const u8).read()
+        let byte_122: u32 = byte_121 << 6;
+        let byte_124: u32 = (bytes_address.wrapping_add(19u32) as *const u8).read()
             as u32;
         let (limb_44, _): (u32, _) = {
             let node_3: u32 = byte_120 & 8191u32;
@@ -6903,18 +6905,15 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_124: u32 = (bytes_address.wrapping_add(19u32) as *const u8).read()
+        let limb_45: u32 = byte_120 >> 13;
+        let byte_127: u32 = (bytes_address.wrapping_add(18u32) as *const u8).read()
             as u32;
-        let byte_122: u32 = byte_121 << 6;
+        let byte_123: u32 = limb_45 | byte_122;
         {
             (natural_address.wrapping_add(50u32) as *mut [u8; 2])
                 .write((limb_44 as u16).to_be_bytes());
         };
-        let byte_123: u32 = limb_45 | byte_122;
         let byte_125: u32 = byte_124 << 1;
-        let byte_127: u32 = (bytes_address.wrapping_add(18u32) as *const u8).read()
-            as u32;
-        let limb_47: u32 = byte_123 >> 13;
         let (limb_46, _): (u32, _) = {
             let node_3: u32 = byte_123 & 8191u32;
             (
@@ -6927,21 +6926,16 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_47: u32 = byte_123 >> 13;
+        let byte_128: u32 = byte_127 << 9;
         let byte_130: u32 = (bytes_address.wrapping_add(17u32) as *const u8).read()
             as u32;
         let byte_126: u32 = limb_47 | byte_125;
-        let byte_128: u32 = byte_127 << 9;
-        let byte_133: u32 = (bytes_address.wrapping_add(16u32) as *const u8).read()
-            as u32;
         let byte_129: u32 = byte_126 | byte_128;
-        let byte_131: u32 = byte_130 << 4;
         {
             (natural_address.wrapping_add(52u32) as *mut [u8; 2])
                 .write((limb_46 as u16).to_be_bytes());
         };
-        let limb_49: u32 = byte_129 >> 13;
-        let byte_136: u32 = (bytes_address.wrapping_add(15u32) as *const u8).read()
-            as u32;
         let (limb_48, _): (u32, _) = {
             let node_3: u32 = byte_129 & 8191u32;
             (
@@ -6954,19 +6948,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_134: u32 = byte_133 << 12;
-        let byte_139: u32 = (bytes_address.wrapping_add(14u32) as *const u8).read()
+        let limb_49: u32 = byte_129 >> 13;
+        let byte_133: u32 = (bytes_address.wrapping_add(16u32) as *const u8).read()
             as u32;
+        let byte_131: u32 = byte_130 << 4;
         let byte_132: u32 = limb_49 | byte_131;
+        let byte_136: u32 = (bytes_address.wrapping_add(15u32) as *const u8).read()
+            as u32;
+        let byte_134: u32 = byte_133 << 12;
         {
             (natural_address.wrapping_add(54u32) as *mut [u8; 2])
                 .write((limb_48 as u16).to_be_bytes());
         };
         let byte_135: u32 = byte_132 | byte_134;
         let byte_137: u32 = byte_136 << 7;
-        let byte_142: u32 = (bytes_address.wrapping_add(13u32) as *const u8).read()
+        let byte_139: u32 = (bytes_address.wrapping_add(14u32) as *const u8).read()
             as u32;
-        let limb_51: u32 = byte_135 >> 13;
         let (limb_50, _): (u32, _) = {
             let node_3: u32 = byte_135 & 8191u32;
             (
@@ -6979,14 +6976,10 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_140: u32 = byte_139 << 2;
-        let byte_148: u32 = (bytes_address.wrapping_add(11u32) as *const u8).read()
+        let limb_51: u32 = byte_135 >> 13;
+        let byte_142: u32 = (bytes_address.wrapping_add(13u32) as *const u8).read()
             as u32;
         let byte_138: u32 = limb_51 | byte_137;
-        {
-            (natural_address.wrapping_add(56u32) as *mut [u8; 2])
-                .write((limb_50 as u16).to_be_bytes());
-        };
         let (limb_52, _): (u32, _) = {
             let node_3: u32 = byte_138 & 8191u32;
             (
@@ -6999,17 +6992,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (natural_address.wrapping_add(56u32) as *mut [u8; 2])
+                .write((limb_50 as u16).to_be_bytes());
+        };
         let limb_53: u32 = byte_138 >> 13;
-        let byte_143: u32 = byte_142 << 10;
-        let byte_149: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read()
+        let byte_140: u32 = byte_139 << 2;
+        let byte_145: u32 = (bytes_address.wrapping_add(12u32) as *const u8).read()
             as u32;
+        let byte_141: u32 = limb_53 | byte_140;
+        let byte_143: u32 = byte_142 << 10;
         {
             (natural_address.wrapping_add(58u32) as *mut [u8; 2])
                 .write((limb_52 as u16).to_be_bytes());
         };
-        let byte_141: u32 = limb_53 | byte_140;
         let byte_144: u32 = byte_141 | byte_143;
-        let byte_145: u32 = (bytes_address.wrapping_add(12u32) as *const u8).read()
+        let byte_148: u32 = (bytes_address.wrapping_add(11u32) as *const u8).read()
             as u32;
         let (limb_54, _): (u32, _) = {
             let node_3: u32 = byte_144 & 8191u32;
@@ -7023,18 +7021,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_150: u32 = byte_149 << 8;
         let limb_55: u32 = byte_144 >> 13;
-        let byte_152: u32 = (bytes_address.wrapping_add(9u32) as *const u8).read()
+        let byte_146: u32 = byte_145 << 5;
+        let byte_149: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read()
             as u32;
         {
             (natural_address.wrapping_add(60u32) as *mut [u8; 2])
                 .write((limb_54 as u16).to_be_bytes());
         };
+        let byte_147: u32 = limb_55 | byte_146;
+        let byte_150: u32 = byte_149 << 8;
+        {
+            (natural_address.wrapping_add(62u32) as *mut [u8; 2])
+                .write((byte_147 as u16).to_be_bytes());
+        };
         let byte_151: u32 = byte_148 | byte_150;
-        let byte_146: u32 = byte_145 << 5;
-        let limb_57: u32 = byte_151 >> 13;
-        let byte_155: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read()
+        let byte_152: u32 = (bytes_address.wrapping_add(9u32) as *const u8).read()
             as u32;
         let (limb_56, _): (u32, _) = {
             let node_3: u32 = byte_151 & 8191u32;
@@ -7048,12 +7050,12 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_147: u32 = limb_55 | byte_146;
+        let limb_57: u32 = byte_151 >> 13;
+        let byte_155: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read()
+            as u32;
         let byte_153: u32 = byte_152 << 3;
-        {
-            (natural_address.wrapping_add(62u32) as *mut [u8; 2])
-                .write((byte_147 as u16).to_be_bytes());
-        };
+        let byte_158: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read()
+            as u32;
         let byte_154: u32 = limb_57 | byte_153;
         let byte_156: u32 = byte_155 << 11;
         {
@@ -7061,8 +7063,8 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 .write((limb_56 as u16).to_be_bytes());
         };
         let byte_157: u32 = byte_154 | byte_156;
-        let limb_59: u32 = byte_157 >> 13;
-        let byte_158: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read()
+        let byte_159: u32 = byte_158 << 6;
+        let byte_161: u32 = (bytes_address.wrapping_add(6u32) as *const u8).read()
             as u32;
         let (limb_58, _): (u32, _) = {
             let node_3: u32 = byte_157 & 8191u32;
@@ -7076,18 +7078,15 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_161: u32 = (bytes_address.wrapping_add(6u32) as *const u8).read()
+        let limb_59: u32 = byte_157 >> 13;
+        let byte_164: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read()
             as u32;
-        let byte_159: u32 = byte_158 << 6;
+        let byte_160: u32 = limb_59 | byte_159;
         {
             (natural_address.wrapping_add(66u32) as *mut [u8; 2])
                 .write((limb_58 as u16).to_be_bytes());
         };
-        let byte_160: u32 = limb_59 | byte_159;
         let byte_162: u32 = byte_161 << 1;
-        let byte_164: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read()
-            as u32;
-        let limb_61: u32 = byte_160 >> 13;
         let (limb_60, _): (u32, _) = {
             let node_3: u32 = byte_160 & 8191u32;
             (
@@ -7100,21 +7099,16 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_61: u32 = byte_160 >> 13;
+        let byte_165: u32 = byte_164 << 9;
         let byte_167: u32 = (bytes_address.wrapping_add(4u32) as *const u8).read()
             as u32;
         let byte_163: u32 = limb_61 | byte_162;
-        let byte_165: u32 = byte_164 << 9;
-        let byte_170: u32 = (bytes_address.wrapping_add(3u32) as *const u8).read()
-            as u32;
         let byte_166: u32 = byte_163 | byte_165;
-        let byte_168: u32 = byte_167 << 4;
         {
             (natural_address.wrapping_add(68u32) as *mut [u8; 2])
                 .write((limb_60 as u16).to_be_bytes());
         };
-        let limb_63: u32 = byte_166 >> 13;
-        let byte_173: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read()
-            as u32;
         let (limb_62, _): (u32, _) = {
             let node_3: u32 = byte_166 & 8191u32;
             (
@@ -7127,19 +7121,22 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_171: u32 = byte_170 << 12;
-        let byte_176: u32 = (bytes_address.wrapping_add(1u32) as *const u8).read()
+        let limb_63: u32 = byte_166 >> 13;
+        let byte_170: u32 = (bytes_address.wrapping_add(3u32) as *const u8).read()
             as u32;
+        let byte_168: u32 = byte_167 << 4;
         let byte_169: u32 = limb_63 | byte_168;
+        let byte_173: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read()
+            as u32;
+        let byte_171: u32 = byte_170 << 12;
         {
             (natural_address.wrapping_add(70u32) as *mut [u8; 2])
                 .write((limb_62 as u16).to_be_bytes());
         };
         let byte_172: u32 = byte_169 | byte_171;
         let byte_174: u32 = byte_173 << 7;
-        let byte_179: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read()
+        let byte_176: u32 = (bytes_address.wrapping_add(1u32) as *const u8).read()
             as u32;
-        let limb_65: u32 = byte_172 >> 13;
         let (limb_64, _): (u32, _) = {
             let node_3: u32 = byte_172 & 8191u32;
             (
@@ -7152,11 +7149,9 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_177: u32 = byte_176 << 2;
-        {
-            (natural_address.wrapping_add(72u32) as *mut [u8; 2])
-                .write((limb_64 as u16).to_be_bytes());
-        };
+        let limb_65: u32 = byte_172 >> 13;
+        let byte_179: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read()
+            as u32;
         let byte_175: u32 = limb_65 | byte_174;
         let (limb_66, _): (u32, _) = {
             let node_3: u32 = byte_175 & 8191u32;
@@ -7170,13 +7165,18 @@ pub fn mont_sqr_512_import(natural: &mut Limbs40x13, bytes: &[u8; 64usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (natural_address.wrapping_add(72u32) as *mut [u8; 2])
+                .write((limb_64 as u16).to_be_bytes());
+        };
         let limb_67: u32 = byte_175 >> 13;
-        let byte_180: u32 = byte_179 << 10;
+        let byte_177: u32 = byte_176 << 2;
         {
             (natural_address.wrapping_add(74u32) as *mut [u8; 2])
                 .write((limb_66 as u16).to_be_bytes());
         };
         let byte_178: u32 = limb_67 | byte_177;
+        let byte_180: u32 = byte_179 << 10;
         let byte_181: u32 = byte_178 | byte_180;
         let (limb_68, _): (u32, _) = {
             let node_3: u32 = byte_181 & 8191u32;
@@ -7235,7 +7235,6 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
         let limb_c: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(2u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry: u32 = limb >> 13;
         let (limb_b, _): (u32, _) = {
             let node_3: u32 = limb & 8191u32;
             (
@@ -7248,15 +7247,15 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry: u32 = limb >> 13;
         let limb_f: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(4u32) as *const [u8; 2]).read(),
         ) as u32;
-        let limb_d: u32 = limb_c.wrapping_add(carry);
         let bits: u32 = limb_b >> 8;
+        let limb_d: u32 = limb_c.wrapping_add(carry);
         let limb_i: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(6u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry_b: u32 = limb_d >> 13;
         let (limb_e, _): (u32, _) = {
             let node_3: u32 = limb_d & 8191u32;
             (
@@ -7269,19 +7268,16 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_l: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(8u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let limb_g: u32 = limb_f.wrapping_add(carry_b);
-        let bits_b: u32 = limb_e << 5;
+        let carry_b: u32 = limb_d >> 13;
         {
             (bytes_address.wrapping_add(63u32) as *mut u8).write(limb_b as u8);
         };
-        let carry_c: u32 = limb_g >> 13;
-        let bits_c: u32 = bits | bits_b;
-        let limb_o: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(10u32) as *const [u8; 2]).read(),
+        let bits_b: u32 = limb_e << 5;
+        let limb_g: u32 = limb_f.wrapping_add(carry_b);
+        let limb_l: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(8u32) as *const [u8; 2]).read(),
         ) as u32;
+        let bits_c: u32 = bits | bits_b;
         let (limb_h, _): (u32, _) = {
             let node_3: u32 = limb_g & 8191u32;
             (
@@ -7294,22 +7290,23 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_o: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(10u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let carry_c: u32 = limb_g >> 13;
         let limb_r: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(12u32) as *const [u8; 2]).read(),
         ) as u32;
-        let limb_j: u32 = limb_i.wrapping_add(carry_c);
         let bits_d: u32 = bits_c >> 8;
         {
             (bytes_address.wrapping_add(62u32) as *mut u8).write(bits_c as u8);
         };
         let bits_f: u32 = limb_h << 2;
-        let carry_d: u32 = limb_j >> 13;
-        let bits_e: u32 = bits_d >> 8;
+        let limb_j: u32 = limb_i.wrapping_add(carry_c);
         {
             (bytes_address.wrapping_add(61u32) as *mut u8).write(bits_d as u8);
         };
-        let limb_m: u32 = limb_l.wrapping_add(carry_d);
-        let bits_g: u32 = bits_e | bits_f;
+        let bits_e: u32 = bits_d >> 8;
         let (limb_k, _): (u32, _) = {
             let node_3: u32 = limb_j & 8191u32;
             (
@@ -7322,25 +7319,15 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let carry_e: u32 = limb_m >> 13;
-        let bits_h: u32 = bits_g >> 8;
+        let bits_g: u32 = bits_e | bits_f;
+        let carry_d: u32 = limb_j >> 13;
         let bits_i: u32 = limb_k << 7;
-        let limb_p: u32 = limb_o.wrapping_add(carry_e);
         {
             (bytes_address.wrapping_add(60u32) as *mut u8).write(bits_g as u8);
         };
-        let carry_f: u32 = limb_p >> 13;
+        let bits_h: u32 = bits_g >> 8;
+        let limb_m: u32 = limb_l.wrapping_add(carry_d);
         let bits_j: u32 = bits_h | bits_i;
-        let limb_u: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(14u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let limb_s: u32 = limb_r.wrapping_add(carry_f);
-        let bits_k: u32 = bits_j >> 8;
-        {
-            (bytes_address.wrapping_add(59u32) as *mut u8).write(bits_j as u8);
-        };
-        let carry_g: u32 = limb_s >> 13;
-        let bits_l: u32 = bits_k >> 8;
         let (limb_n, _): (u32, _) = {
             let node_3: u32 = limb_m & 8191u32;
             (
@@ -7353,20 +7340,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_v: u32 = limb_u.wrapping_add(carry_g);
+        {
+            (bytes_address.wrapping_add(59u32) as *mut u8).write(bits_j as u8);
+        };
+        let bits_k: u32 = bits_j >> 8;
         {
             (bytes_address.wrapping_add(58u32) as *mut u8).write(bits_k as u8);
         };
+        let bits_l: u32 = bits_k >> 8;
+        let carry_e: u32 = limb_m >> 13;
         let bits_m: u32 = limb_n << 4;
-        let carry_h: u32 = limb_v >> 13;
-        let bits_n: u32 = bits_l | bits_m;
-        let limb_x: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(16u32) as *const [u8; 2]).read(),
+        let limb_p: u32 = limb_o.wrapping_add(carry_e);
+        let limb_u: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(14u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_o: u32 = bits_n >> 8;
-        {
-            (bytes_address.wrapping_add(57u32) as *mut u8).write(bits_n as u8);
-        };
+        let bits_n: u32 = bits_l | bits_m;
         let (limb_q, _): (u32, _) = {
             let node_3: u32 = limb_p & 8191u32;
             (
@@ -7379,21 +7367,22 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_p: u32 = bits_o >> 8;
+        let carry_f: u32 = limb_p >> 13;
+        {
+            (bytes_address.wrapping_add(57u32) as *mut u8).write(bits_n as u8);
+        };
+        let bits_o: u32 = bits_n >> 8;
+        let bits_q: u32 = limb_q << 1;
         {
             (bytes_address.wrapping_add(56u32) as *mut u8).write(bits_o as u8);
         };
-        let bits_q: u32 = limb_q << 1;
-        let limb_y: u32 = limb_x.wrapping_add(carry_h);
-        let limb_26: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(18u32) as *const [u8; 2]).read(),
-        ) as u32;
+        let bits_p: u32 = bits_o >> 8;
         let bits_r: u32 = bits_p | bits_q;
-        let carry_i: u32 = limb_y >> 13;
-        let bits_s: u32 = bits_r >> 8;
+        let limb_s: u32 = limb_r.wrapping_add(carry_f);
         {
             (bytes_address.wrapping_add(55u32) as *mut u8).write(bits_r as u8);
         };
+        let bits_s: u32 = bits_r >> 8;
         let (limb_t, _): (u32, _) = {
             let node_3: u32 = limb_s & 8191u32;
             (
@@ -7406,6 +7395,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry_g: u32 = limb_s >> 13;
+        let bits_t: u32 = limb_t << 6;
+        let limb_x: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(16u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let bits_u: u32 = bits_s | bits_t;
+        let limb_v: u32 = limb_u.wrapping_add(carry_g);
+        let limb_26: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(18u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(54u32) as *mut u8).write(bits_u as u8);
+        };
+        let bits_v: u32 = bits_u >> 8;
         let (limb_w, _): (u32, _) = {
             let node_3: u32 = limb_v & 8191u32;
             (
@@ -7418,20 +7421,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_27: u32 = limb_26.wrapping_add(carry_i);
-        let bits_t: u32 = limb_t << 6;
+        {
+            (bytes_address.wrapping_add(53u32) as *mut u8).write(bits_v as u8);
+        };
+        let bits_w: u32 = bits_v >> 8;
+        let carry_h: u32 = limb_v >> 13;
+        let bits_x: u32 = limb_w << 3;
+        let bits_y: u32 = bits_w | bits_x;
+        let limb_y: u32 = limb_x.wrapping_add(carry_h);
         let limb_29: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(20u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry_j: u32 = limb_27 >> 13;
-        let bits_u: u32 = bits_s | bits_t;
-        let limb_32: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(22u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_v: u32 = bits_u >> 8;
         {
-            (bytes_address.wrapping_add(54u32) as *mut u8).write(bits_u as u8);
+            (bytes_address.wrapping_add(52u32) as *mut u8).write(bits_y as u8);
         };
+        let bits_z: u32 = bits_y >> 8;
         let (limb_z, _): (u32, _) = {
             let node_3: u32 = limb_y & 8191u32;
             (
@@ -7444,17 +7448,15 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_30: u32 = limb_29.wrapping_add(carry_j);
-        let bits_w: u32 = bits_v >> 8;
         {
-            (bytes_address.wrapping_add(53u32) as *mut u8).write(bits_v as u8);
+            (bytes_address.wrapping_add(51u32) as *mut u8).write(bits_z as u8);
         };
-        let carry_k: u32 = limb_30 >> 13;
-        let bits_x: u32 = limb_w << 3;
-        let limb_33: u32 = limb_32.wrapping_add(carry_k);
+        let carry_i: u32 = limb_y >> 13;
+        {
+            (bytes_address.wrapping_add(50u32) as *mut u8).write(limb_z as u8);
+        };
         let bits_27: u32 = limb_z >> 8;
-        let bits_y: u32 = bits_w | bits_x;
-        let carry_l: u32 = limb_33 >> 13;
+        let limb_27: u32 = limb_26.wrapping_add(carry_i);
         let (limb_28, _): (u32, _) = {
             let node_3: u32 = limb_27 & 8191u32;
             (
@@ -7467,18 +7469,19 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (bytes_address.wrapping_add(52u32) as *mut u8).write(bits_y as u8);
-        };
-        let bits_z: u32 = bits_y >> 8;
+        let carry_j: u32 = limb_27 >> 13;
+        let limb_32: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(22u32) as *const [u8; 2]).read(),
+        ) as u32;
         let bits_28: u32 = limb_28 << 5;
-        {
-            (bytes_address.wrapping_add(51u32) as *mut u8).write(bits_z as u8);
-        };
-        let bits_29: u32 = bits_27 | bits_28;
+        let limb_30: u32 = limb_29.wrapping_add(carry_j);
         let limb_35: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(24u32) as *const [u8; 2]).read(),
         ) as u32;
+        let bits_29: u32 = bits_27 | bits_28;
+        {
+            (bytes_address.wrapping_add(49u32) as *mut u8).write(bits_29 as u8);
+        };
         let bits_30: u32 = bits_29 >> 8;
         let (limb_31, _): (u32, _) = {
             let node_3: u32 = limb_30 & 8191u32;
@@ -7493,13 +7496,15 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
             )
         };
         {
-            (bytes_address.wrapping_add(50u32) as *mut u8).write(limb_z as u8);
+            (bytes_address.wrapping_add(48u32) as *mut u8).write(bits_30 as u8);
         };
         let bits_31: u32 = bits_30 >> 8;
+        let carry_k: u32 = limb_30 >> 13;
         let bits_32: u32 = limb_31 << 2;
-        {
-            (bytes_address.wrapping_add(49u32) as *mut u8).write(bits_29 as u8);
-        };
+        let limb_33: u32 = limb_32.wrapping_add(carry_k);
+        let limb_38: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(26u32) as *const [u8; 2]).read(),
+        ) as u32;
         let bits_33: u32 = bits_31 | bits_32;
         let (limb_34, _): (u32, _) = {
             let node_3: u32 = limb_33 & 8191u32;
@@ -7513,16 +7518,22 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_36: u32 = limb_35.wrapping_add(carry_l);
-        let carry_m: u32 = limb_36 >> 13;
-        let limb_38: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(26u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_34: u32 = bits_33 >> 8;
+        let carry_l: u32 = limb_33 >> 13;
         {
-            (bytes_address.wrapping_add(48u32) as *mut u8).write(bits_30 as u8);
+            (bytes_address.wrapping_add(47u32) as *mut u8).write(bits_33 as u8);
         };
+        let bits_34: u32 = bits_33 >> 8;
         let bits_35: u32 = limb_34 << 7;
+        let bits_36: u32 = bits_34 | bits_35;
+        {
+            (bytes_address.wrapping_add(46u32) as *mut u8).write(bits_36 as u8);
+        };
+        let bits_37: u32 = bits_36 >> 8;
+        let limb_36: u32 = limb_35.wrapping_add(carry_l);
+        {
+            (bytes_address.wrapping_add(45u32) as *mut u8).write(bits_37 as u8);
+        };
+        let bits_38: u32 = bits_37 >> 8;
         let (limb_37, _): (u32, _) = {
             let node_3: u32 = limb_36 & 8191u32;
             (
@@ -7535,30 +7546,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry_m: u32 = limb_36 >> 13;
+        let bits_39: u32 = limb_37 << 4;
         let limb_41: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(28u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_36: u32 = bits_34 | bits_35;
-        let bits_39: u32 = limb_37 << 4;
+        let bits_40: u32 = bits_38 | bits_39;
         let limb_39: u32 = limb_38.wrapping_add(carry_m);
-        {
-            (bytes_address.wrapping_add(47u32) as *mut u8).write(bits_33 as u8);
-        };
-        let bits_37: u32 = bits_36 >> 8;
-        let carry_n: u32 = limb_39 >> 13;
-        let bits_38: u32 = bits_37 >> 8;
-        {
-            (bytes_address.wrapping_add(46u32) as *mut u8).write(bits_36 as u8);
-        };
-        let limb_42: u32 = limb_41.wrapping_add(carry_n);
-        {
-            (bytes_address.wrapping_add(45u32) as *mut u8).write(bits_37 as u8);
-        };
-        let carry_o: u32 = limb_42 >> 13;
         let limb_44: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(30u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_40: u32 = bits_38 | bits_39;
+        {
+            (bytes_address.wrapping_add(44u32) as *mut u8).write(bits_40 as u8);
+        };
+        let bits_41: u32 = bits_40 >> 8;
         let (limb_40, _): (u32, _) = {
             let node_3: u32 = limb_39 & 8191u32;
             (
@@ -7571,21 +7572,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_47: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(32u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_41: u32 = bits_40 >> 8;
-        {
-            (bytes_address.wrapping_add(44u32) as *mut u8).write(bits_40 as u8);
-        };
-        let bits_43: u32 = limb_40 << 1;
-        let limb_45: u32 = limb_44.wrapping_add(carry_o);
-        let bits_42: u32 = bits_41 >> 8;
         {
             (bytes_address.wrapping_add(43u32) as *mut u8).write(bits_41 as u8);
         };
-        let carry_p: u32 = limb_45 >> 13;
+        let bits_42: u32 = bits_41 >> 8;
+        let carry_n: u32 = limb_39 >> 13;
+        let bits_43: u32 = limb_40 << 1;
         let bits_44: u32 = bits_42 | bits_43;
+        let limb_42: u32 = limb_41.wrapping_add(carry_n);
+        let limb_47: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(32u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(42u32) as *mut u8).write(bits_44 as u8);
+        };
+        let bits_45: u32 = bits_44 >> 8;
         let (limb_43, _): (u32, _) = {
             let node_3: u32 = limb_42 & 8191u32;
             (
@@ -7598,24 +7599,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_48: u32 = limb_47.wrapping_add(carry_p);
-        let bits_45: u32 = bits_44 >> 8;
-        {
-            (bytes_address.wrapping_add(42u32) as *mut u8).write(bits_44 as u8);
-        };
-        let carry_q: u32 = limb_48 >> 13;
+        let carry_o: u32 = limb_42 >> 13;
+        let bits_46: u32 = limb_43 << 6;
         let limb_50: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(34u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_46: u32 = limb_43 << 6;
         let bits_47: u32 = bits_45 | bits_46;
+        let limb_45: u32 = limb_44.wrapping_add(carry_o);
         let limb_53: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(36u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_48: u32 = bits_47 >> 8;
         {
             (bytes_address.wrapping_add(41u32) as *mut u8).write(bits_47 as u8);
         };
+        let bits_48: u32 = bits_47 >> 8;
         let (limb_46, _): (u32, _) = {
             let node_3: u32 = limb_45 & 8191u32;
             (
@@ -7628,12 +7625,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_51: u32 = limb_50.wrapping_add(carry_q);
-        let bits_49: u32 = bits_48 >> 8;
         {
             (bytes_address.wrapping_add(40u32) as *mut u8).write(bits_48 as u8);
         };
-        let carry_r: u32 = limb_51 >> 13;
+        let bits_49: u32 = bits_48 >> 8;
+        let carry_p: u32 = limb_45 >> 13;
+        let bits_50: u32 = limb_46 << 3;
+        let bits_51: u32 = bits_49 | bits_50;
+        let limb_48: u32 = limb_47.wrapping_add(carry_p);
+        let limb_56: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(38u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(39u32) as *mut u8).write(bits_51 as u8);
+        };
+        let bits_52: u32 = bits_51 >> 8;
         let (limb_49, _): (u32, _) = {
             let node_3: u32 = limb_48 & 8191u32;
             (
@@ -7646,18 +7652,15 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_50: u32 = limb_46 << 3;
-        let limb_54: u32 = limb_53.wrapping_add(carry_r);
-        let bits_51: u32 = bits_49 | bits_50;
-        let bits_54: u32 = limb_49 >> 8;
-        let carry_s: u32 = limb_54 >> 13;
-        {
-            (bytes_address.wrapping_add(39u32) as *mut u8).write(bits_51 as u8);
-        };
-        let bits_52: u32 = bits_51 >> 8;
         {
             (bytes_address.wrapping_add(38u32) as *mut u8).write(bits_52 as u8);
         };
+        let carry_q: u32 = limb_48 >> 13;
+        {
+            (bytes_address.wrapping_add(37u32) as *mut u8).write(limb_49 as u8);
+        };
+        let bits_54: u32 = limb_49 >> 8;
+        let limb_51: u32 = limb_50.wrapping_add(carry_q);
         let (limb_52, _): (u32, _) = {
             let node_3: u32 = limb_51 & 8191u32;
             (
@@ -7670,14 +7673,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_56: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(38u32) as *const [u8; 2]).read(),
+        let carry_r: u32 = limb_51 >> 13;
+        let limb_59: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(40u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_55: u32 = limb_52 << 5;
+        let limb_54: u32 = limb_53.wrapping_add(carry_r);
+        let limb_62: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(42u32) as *const [u8; 2]).read(),
+        ) as u32;
         let bits_56: u32 = bits_54 | bits_55;
         {
-            (bytes_address.wrapping_add(37u32) as *mut u8).write(limb_49 as u8);
+            (bytes_address.wrapping_add(36u32) as *mut u8).write(bits_56 as u8);
         };
+        let bits_57: u32 = bits_56 >> 8;
         let (limb_55, _): (u32, _) = {
             let node_3: u32 = limb_54 & 8191u32;
             (
@@ -7690,24 +7699,17 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_57: u32 = bits_56 >> 8;
-        let limb_59: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(40u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_59: u32 = limb_55 << 2;
-        let limb_57: u32 = limb_56.wrapping_add(carry_s);
-        let bits_58: u32 = bits_57 >> 8;
-        {
-            (bytes_address.wrapping_add(36u32) as *mut u8).write(bits_56 as u8);
-        };
-        let carry_t: u32 = limb_57 >> 13;
-        let bits_60: u32 = bits_58 | bits_59;
-        let limb_60: u32 = limb_59.wrapping_add(carry_t);
         {
             (bytes_address.wrapping_add(35u32) as *mut u8).write(bits_57 as u8);
         };
-        let carry_u: u32 = limb_60 >> 13;
-        let bits_61: u32 = bits_60 >> 8;
+        let bits_58: u32 = bits_57 >> 8;
+        let carry_s: u32 = limb_54 >> 13;
+        let bits_59: u32 = limb_55 << 2;
+        let limb_57: u32 = limb_56.wrapping_add(carry_s);
+        let limb_65: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(44u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let bits_60: u32 = bits_58 | bits_59;
         let (limb_58, _): (u32, _) = {
             let node_3: u32 = limb_57 & 8191u32;
             (
@@ -7720,10 +7722,22 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_62: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(42u32) as *const [u8; 2]).read(),
-        ) as u32;
+        let carry_t: u32 = limb_57 >> 13;
+        {
+            (bytes_address.wrapping_add(34u32) as *mut u8).write(bits_60 as u8);
+        };
+        let bits_61: u32 = bits_60 >> 8;
         let bits_62: u32 = limb_58 << 7;
+        let bits_63: u32 = bits_61 | bits_62;
+        {
+            (bytes_address.wrapping_add(33u32) as *mut u8).write(bits_63 as u8);
+        };
+        let bits_64: u32 = bits_63 >> 8;
+        let limb_60: u32 = limb_59.wrapping_add(carry_t);
+        {
+            (bytes_address.wrapping_add(32u32) as *mut u8).write(bits_64 as u8);
+        };
+        let bits_65: u32 = bits_64 >> 8;
         let (limb_61, _): (u32, _) = {
             let node_3: u32 = limb_60 & 8191u32;
             (
@@ -7736,25 +7750,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (bytes_address.wrapping_add(34u32) as *mut u8).write(bits_60 as u8);
-        };
-        let bits_63: u32 = bits_61 | bits_62;
+        let carry_u: u32 = limb_60 >> 13;
         let bits_66: u32 = limb_61 << 4;
-        let bits_64: u32 = bits_63 >> 8;
-        let limb_65: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(44u32) as *const [u8; 2]).read(),
+        let limb_68: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(46u32) as *const [u8; 2]).read(),
         ) as u32;
-        let limb_63: u32 = limb_62.wrapping_add(carry_u);
-        let bits_65: u32 = bits_64 >> 8;
-        {
-            (bytes_address.wrapping_add(33u32) as *mut u8).write(bits_63 as u8);
-        };
-        let carry_v: u32 = limb_63 >> 13;
-        {
-            (bytes_address.wrapping_add(32u32) as *mut u8).write(bits_64 as u8);
-        };
         let bits_67: u32 = bits_65 | bits_66;
+        let limb_63: u32 = limb_62.wrapping_add(carry_u);
+        let limb_71: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(48u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(31u32) as *mut u8).write(bits_67 as u8);
+        };
+        let bits_68: u32 = bits_67 >> 8;
         let (limb_64, _): (u32, _) = {
             let node_3: u32 = limb_63 & 8191u32;
             (
@@ -7767,21 +7776,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_66: u32 = limb_65.wrapping_add(carry_v);
-        let carry_w: u32 = limb_66 >> 13;
-        let bits_68: u32 = bits_67 >> 8;
-        {
-            (bytes_address.wrapping_add(31u32) as *mut u8).write(bits_67 as u8);
-        };
-        let bits_69: u32 = bits_68 >> 8;
-        let limb_68: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(46u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_70: u32 = limb_64 << 1;
         {
             (bytes_address.wrapping_add(30u32) as *mut u8).write(bits_68 as u8);
         };
+        let bits_69: u32 = bits_68 >> 8;
+        let carry_v: u32 = limb_63 >> 13;
+        let bits_70: u32 = limb_64 << 1;
         let bits_71: u32 = bits_69 | bits_70;
+        let limb_66: u32 = limb_65.wrapping_add(carry_v);
+        let limb_74: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(50u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(29u32) as *mut u8).write(bits_71 as u8);
+        };
+        let bits_72: u32 = bits_71 >> 8;
         let (limb_67, _): (u32, _) = {
             let node_3: u32 = limb_66 & 8191u32;
             (
@@ -7794,30 +7803,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_72: u32 = bits_71 >> 8;
-        {
-            (bytes_address.wrapping_add(29u32) as *mut u8).write(bits_71 as u8);
-        };
+        let carry_w: u32 = limb_66 >> 13;
         let bits_73: u32 = limb_67 << 6;
-        let limb_69: u32 = limb_68.wrapping_add(carry_w);
-        let limb_71: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(48u32) as *const [u8; 2]).read(),
+        let limb_77: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(52u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_74: u32 = bits_72 | bits_73;
-        let carry_x: u32 = limb_69 >> 13;
-        let bits_75: u32 = bits_74 >> 8;
+        let limb_69: u32 = limb_68.wrapping_add(carry_w);
+        let limb_80: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(54u32) as *const [u8; 2]).read(),
+        ) as u32;
         {
             (bytes_address.wrapping_add(28u32) as *mut u8).write(bits_74 as u8);
         };
-        let limb_74: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(50u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_76: u32 = bits_75 >> 8;
-        let limb_72: u32 = limb_71.wrapping_add(carry_x);
-        {
-            (bytes_address.wrapping_add(27u32) as *mut u8).write(bits_75 as u8);
-        };
-        let carry_y: u32 = limb_72 >> 13;
+        let bits_75: u32 = bits_74 >> 8;
         let (limb_70, _): (u32, _) = {
             let node_3: u32 = limb_69 & 8191u32;
             (
@@ -7830,32 +7829,23 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let (limb_73, _): (u32, _) = {
-            let node_3: u32 = limb_72 & 8191u32;
-            (
-                node_3,
-                (choose(
-                    u8::from((node_3 as i32) < (0x0u32 as i32)),
-                    0x8u8 as u64,
-                    (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
-                        as u8) as u64,
-                ) as u8) | u8::from(false),
-            )
+        {
+            (bytes_address.wrapping_add(27u32) as *mut u8).write(bits_75 as u8);
         };
-        let limb_75: u32 = limb_74.wrapping_add(carry_y);
+        let bits_76: u32 = bits_75 >> 8;
+        let carry_x: u32 = limb_69 >> 13;
         let bits_77: u32 = limb_70 << 3;
-        let bits_81: u32 = limb_73 >> 8;
-        let carry_z: u32 = limb_75 >> 13;
         let bits_78: u32 = bits_76 | bits_77;
-        let limb_77: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(52u32) as *const [u8; 2]).read(),
+        let limb_72: u32 = limb_71.wrapping_add(carry_x);
+        let limb_83: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(56u32) as *const [u8; 2]).read(),
         ) as u32;
         {
             (bytes_address.wrapping_add(26u32) as *mut u8).write(bits_78 as u8);
         };
         let bits_79: u32 = bits_78 >> 8;
-        let (limb_76, _): (u32, _) = {
-            let node_3: u32 = limb_75 & 8191u32;
+        let (limb_73, _): (u32, _) = {
+            let node_3: u32 = limb_72 & 8191u32;
             (
                 node_3,
                 (choose(
@@ -7869,18 +7859,38 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
         {
             (bytes_address.wrapping_add(25u32) as *mut u8).write(bits_79 as u8);
         };
-        let bits_82: u32 = limb_76 << 5;
-        let limb_78: u32 = limb_77.wrapping_add(carry_z);
-        let bits_83: u32 = bits_81 | bits_82;
+        let carry_y: u32 = limb_72 >> 13;
         {
             (bytes_address.wrapping_add(24u32) as *mut u8).write(limb_73 as u8);
         };
-        let carry_26: u32 = limb_78 >> 13;
-        let bits_84: u32 = bits_83 >> 8;
-        let limb_80: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(54u32) as *const [u8; 2]).read(),
+        let bits_81: u32 = limb_73 >> 8;
+        let limb_75: u32 = limb_74.wrapping_add(carry_y);
+        let (limb_76, _): (u32, _) = {
+            let node_3: u32 = limb_75 & 8191u32;
+            (
+                node_3,
+                (choose(
+                    u8::from((node_3 as i32) < (0x0u32 as i32)),
+                    0x8u8 as u64,
+                    (choose(u8::from(node_3 == 0x0u32), 0x2u8 as u64, 0x4u8 as u64)
+                        as u8) as u64,
+                ) as u8) | u8::from(false),
+            )
+        };
+        let carry_z: u32 = limb_75 >> 13;
+        let limb_86: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(58u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_85: u32 = bits_84 >> 8;
+        let bits_82: u32 = limb_76 << 5;
+        let limb_78: u32 = limb_77.wrapping_add(carry_z);
+        let limb_89: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(60u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let bits_83: u32 = bits_81 | bits_82;
+        {
+            (bytes_address.wrapping_add(23u32) as *mut u8).write(bits_83 as u8);
+        };
+        let bits_84: u32 = bits_83 >> 8;
         let (limb_79, _): (u32, _) = {
             let node_3: u32 = limb_78 & 8191u32;
             (
@@ -7894,19 +7904,16 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
             )
         };
         {
-            (bytes_address.wrapping_add(23u32) as *mut u8).write(bits_83 as u8);
-        };
-        let bits_86: u32 = limb_79 << 2;
-        let limb_81: u32 = limb_80.wrapping_add(carry_26);
-        let bits_87: u32 = bits_85 | bits_86;
-        {
             (bytes_address.wrapping_add(22u32) as *mut u8).write(bits_84 as u8);
         };
-        let carry_27: u32 = limb_81 >> 13;
-        let bits_88: u32 = bits_87 >> 8;
-        let limb_83: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(56u32) as *const [u8; 2]).read(),
+        let bits_85: u32 = bits_84 >> 8;
+        let carry_26: u32 = limb_78 >> 13;
+        let bits_86: u32 = limb_79 << 2;
+        let limb_81: u32 = limb_80.wrapping_add(carry_26);
+        let limb_92: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(62u32) as *const [u8; 2]).read(),
         ) as u32;
+        let bits_87: u32 = bits_85 | bits_86;
         let (limb_82, _): (u32, _) = {
             let node_3: u32 = limb_81 & 8191u32;
             (
@@ -7919,23 +7926,22 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry_27: u32 = limb_81 >> 13;
         {
             (bytes_address.wrapping_add(21u32) as *mut u8).write(bits_87 as u8);
         };
+        let bits_88: u32 = bits_87 >> 8;
         let bits_89: u32 = limb_82 << 7;
-        let limb_86: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(58u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let limb_84: u32 = limb_83.wrapping_add(carry_27);
         let bits_90: u32 = bits_88 | bits_89;
-        let limb_89: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(60u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let carry_28: u32 = limb_84 >> 13;
-        let bits_91: u32 = bits_90 >> 8;
         {
             (bytes_address.wrapping_add(20u32) as *mut u8).write(bits_90 as u8);
         };
+        let bits_91: u32 = bits_90 >> 8;
+        let limb_84: u32 = limb_83.wrapping_add(carry_27);
+        {
+            (bytes_address.wrapping_add(19u32) as *mut u8).write(bits_91 as u8);
+        };
+        let bits_92: u32 = bits_91 >> 8;
         let (limb_85, _): (u32, _) = {
             let node_3: u32 = limb_84 & 8191u32;
             (
@@ -7948,20 +7954,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_92: u32 = bits_91 >> 8;
-        let limb_87: u32 = limb_86.wrapping_add(carry_28);
-        {
-            (bytes_address.wrapping_add(19u32) as *mut u8).write(bits_91 as u8);
-        };
+        let carry_28: u32 = limb_84 >> 13;
         let bits_93: u32 = limb_85 << 4;
-        let carry_29: u32 = limb_87 >> 13;
+        let limb_95: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(64u32) as *const [u8; 2]).read(),
+        ) as u32;
         let bits_94: u32 = bits_92 | bits_93;
-        let bits_95: u32 = bits_94 >> 8;
+        let limb_87: u32 = limb_86.wrapping_add(carry_28);
+        let limb_98: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(66u32) as *const [u8; 2]).read(),
+        ) as u32;
         {
             (bytes_address.wrapping_add(18u32) as *mut u8).write(bits_94 as u8);
         };
-        let bits_96: u32 = bits_95 >> 8;
-        let limb_90: u32 = limb_89.wrapping_add(carry_29);
+        let bits_95: u32 = bits_94 >> 8;
         let (limb_88, _): (u32, _) = {
             let node_3: u32 = limb_87 & 8191u32;
             (
@@ -7977,12 +7983,18 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
         {
             (bytes_address.wrapping_add(17u32) as *mut u8).write(bits_95 as u8);
         };
-        let carry_30: u32 = limb_90 >> 13;
+        let bits_96: u32 = bits_95 >> 8;
+        let carry_29: u32 = limb_87 >> 13;
         let bits_97: u32 = limb_88 << 1;
         let bits_98: u32 = bits_96 | bits_97;
-        let limb_92: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(62u32) as *const [u8; 2]).read(),
+        let limb_90: u32 = limb_89.wrapping_add(carry_29);
+        let limb_101: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(68u32) as *const [u8; 2]).read(),
         ) as u32;
+        {
+            (bytes_address.wrapping_add(16u32) as *mut u8).write(bits_98 as u8);
+        };
+        let bits_99: u32 = bits_98 >> 8;
         let (limb_91, _): (u32, _) = {
             let node_3: u32 = limb_90 & 8191u32;
             (
@@ -7995,25 +8007,20 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_99: u32 = bits_98 >> 8;
-        {
-            (bytes_address.wrapping_add(16u32) as *mut u8).write(bits_98 as u8);
-        };
+        let carry_30: u32 = limb_90 >> 13;
         let bits_100: u32 = limb_91 << 6;
-        let bits_101: u32 = bits_99 | bits_100;
-        let limb_95: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(64u32) as *const [u8; 2]).read(),
+        let limb_104: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(70u32) as *const [u8; 2]).read(),
         ) as u32;
+        let bits_101: u32 = bits_99 | bits_100;
         let limb_93: u32 = limb_92.wrapping_add(carry_30);
-        let bits_102: u32 = bits_101 >> 8;
+        let limb_107: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(72u32) as *const [u8; 2]).read(),
+        ) as u32;
         {
             (bytes_address.wrapping_add(15u32) as *mut u8).write(bits_101 as u8);
         };
-        let carry_31: u32 = limb_93 >> 13;
-        let bits_103: u32 = bits_102 >> 8;
-        {
-            (bytes_address.wrapping_add(14u32) as *mut u8).write(bits_102 as u8);
-        };
+        let bits_102: u32 = bits_101 >> 8;
         let (limb_94, _): (u32, _) = {
             let node_3: u32 = limb_93 & 8191u32;
             (
@@ -8026,8 +8033,21 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_96: u32 = limb_95.wrapping_add(carry_31);
+        {
+            (bytes_address.wrapping_add(14u32) as *mut u8).write(bits_102 as u8);
+        };
+        let bits_103: u32 = bits_102 >> 8;
+        let carry_31: u32 = limb_93 >> 13;
         let bits_104: u32 = limb_94 << 3;
+        let bits_105: u32 = bits_103 | bits_104;
+        let limb_96: u32 = limb_95.wrapping_add(carry_31);
+        let limb_110: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(74u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(13u32) as *mut u8).write(bits_105 as u8);
+        };
+        let bits_106: u32 = bits_105 >> 8;
         let (limb_97, _): (u32, _) = {
             let node_3: u32 = limb_96 & 8191u32;
             (
@@ -8040,19 +8060,14 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let carry_32: u32 = limb_96 >> 13;
-        let bits_105: u32 = bits_103 | bits_104;
-        let limb_98: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(66u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_108: u32 = limb_97 >> 8;
-        {
-            (bytes_address.wrapping_add(13u32) as *mut u8).write(bits_105 as u8);
-        };
-        let bits_106: u32 = bits_105 >> 8;
         {
             (bytes_address.wrapping_add(12u32) as *mut u8).write(bits_106 as u8);
         };
+        let carry_32: u32 = limb_96 >> 13;
+        {
+            (bytes_address.wrapping_add(11u32) as *mut u8).write(limb_97 as u8);
+        };
+        let bits_108: u32 = limb_97 >> 8;
         let limb_99: u32 = limb_98.wrapping_add(carry_32);
         let (limb_100, _): (u32, _) = {
             let node_3: u32 = limb_99 & 8191u32;
@@ -8066,27 +8081,13 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (bytes_address.wrapping_add(11u32) as *mut u8).write(limb_97 as u8);
-        };
         let carry_33: u32 = limb_99 >> 13;
-        let limb_101: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(68u32) as *const [u8; 2]).read(),
+        let limb_113: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(76u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_109: u32 = limb_100 << 5;
-        let limb_104: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(70u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_110: u32 = bits_108 | bits_109;
-        let bits_111: u32 = bits_110 >> 8;
-        let limb_107: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(72u32) as *const [u8; 2]).read(),
-        ) as u32;
         let limb_102: u32 = limb_101.wrapping_add(carry_33);
-        let bits_112: u32 = bits_111 >> 8;
-        {
-            (bytes_address.wrapping_add(10u32) as *mut u8).write(bits_110 as u8);
-        };
+        let bits_110: u32 = bits_108 | bits_109;
         let (limb_103, _): (u32, _) = {
             let node_3: u32 = limb_102 & 8191u32;
             (
@@ -8099,16 +8100,25 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (bytes_address.wrapping_add(10u32) as *mut u8).write(bits_110 as u8);
+        };
+        let bits_111: u32 = bits_110 >> 8;
         let carry_34: u32 = limb_102 >> 13;
         {
             (bytes_address.wrapping_add(9u32) as *mut u8).write(bits_111 as u8);
         };
+        let bits_112: u32 = bits_111 >> 8;
         let bits_113: u32 = limb_103 << 2;
-        let limb_105: u32 = limb_104.wrapping_add(carry_34);
-        let limb_110: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(74u32) as *const [u8; 2]).read(),
-        ) as u32;
         let bits_114: u32 = bits_112 | bits_113;
+        let limb_105: u32 = limb_104.wrapping_add(carry_34);
+        let limb_116: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(78u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(8u32) as *mut u8).write(bits_114 as u8);
+        };
+        let bits_115: u32 = bits_114 >> 8;
         let (limb_106, _): (u32, _) = {
             let node_3: u32 = limb_105 & 8191u32;
             (
@@ -8122,20 +8132,13 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
             )
         };
         let carry_35: u32 = limb_105 >> 13;
-        let bits_115: u32 = bits_114 >> 8;
         let bits_116: u32 = limb_106 << 7;
-        {
-            (bytes_address.wrapping_add(8u32) as *mut u8).write(bits_114 as u8);
-        };
         let bits_117: u32 = bits_115 | bits_116;
         let limb_108: u32 = limb_107.wrapping_add(carry_35);
-        let limb_113: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(76u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_118: u32 = bits_117 >> 8;
         {
             (bytes_address.wrapping_add(7u32) as *mut u8).write(bits_117 as u8);
         };
+        let bits_118: u32 = bits_117 >> 8;
         let (limb_109, _): (u32, _) = {
             let node_3: u32 = limb_108 & 8191u32;
             (
@@ -8148,16 +8151,13 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_119: u32 = bits_118 >> 8;
         {
             (bytes_address.wrapping_add(6u32) as *mut u8).write(bits_118 as u8);
         };
+        let bits_119: u32 = bits_118 >> 8;
         let carry_36: u32 = limb_108 >> 13;
         let bits_120: u32 = limb_109 << 4;
         let limb_111: u32 = limb_110.wrapping_add(carry_36);
-        let limb_116: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(78u32) as *const [u8; 2]).read(),
-        ) as u32;
         let bits_121: u32 = bits_119 | bits_120;
         let (limb_112, _): (u32, _) = {
             let node_3: u32 = limb_111 & 8191u32;
@@ -8172,21 +8172,16 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
             )
         };
         let carry_37: u32 = limb_111 >> 13;
-        let bits_122: u32 = bits_121 >> 8;
         {
             (bytes_address.wrapping_add(5u32) as *mut u8).write(bits_121 as u8);
         };
+        let bits_122: u32 = bits_121 >> 8;
         let bits_124: u32 = limb_112 << 1;
-        let bits_123: u32 = bits_122 >> 8;
+        let limb_114: u32 = limb_113.wrapping_add(carry_37);
         {
             (bytes_address.wrapping_add(4u32) as *mut u8).write(bits_122 as u8);
         };
-        let bits_125: u32 = bits_123 | bits_124;
-        let limb_114: u32 = limb_113.wrapping_add(carry_37);
-        let bits_126: u32 = bits_125 >> 8;
-        {
-            (bytes_address.wrapping_add(3u32) as *mut u8).write(bits_125 as u8);
-        };
+        let bits_123: u32 = bits_122 >> 8;
         let (limb_115, _): (u32, _) = {
             let node_3: u32 = limb_114 & 8191u32;
             (
@@ -8200,9 +8195,13 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
             )
         };
         let carry_38: u32 = limb_114 >> 13;
+        let bits_125: u32 = bits_123 | bits_124;
         let bits_127: u32 = limb_115 << 6;
         let limb_117: u32 = limb_116.wrapping_add(carry_38);
-        let bits_128: u32 = bits_126 | bits_127;
+        {
+            (bytes_address.wrapping_add(3u32) as *mut u8).write(bits_125 as u8);
+        };
+        let bits_126: u32 = bits_125 >> 8;
         let (limb_118, _): (u32, _) = {
             let node_3: u32 = limb_117 & 8191u32;
             (
@@ -8215,15 +8214,16 @@ pub fn mont_sqr_512_export(bytes: &mut [u8; 64usize], natural: &Limbs40x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_129: u32 = bits_128 >> 8;
+        let bits_128: u32 = bits_126 | bits_127;
         {
             (bytes_address.wrapping_add(2u32) as *mut u8).write(bits_128 as u8);
         };
+        let bits_129: u32 = bits_128 >> 8;
         let bits_131: u32 = limb_118 << 3;
-        let bits_130: u32 = bits_129 >> 8;
         {
             (bytes_address.wrapping_add(1u32) as *mut u8).write(bits_129 as u8);
         };
+        let bits_130: u32 = bits_129 >> 8;
         let bits_132: u32 = bits_130 | bits_131;
         {
             (bytes_address.wrapping_add(0u32) as *mut u8).write(bits_132 as u8);

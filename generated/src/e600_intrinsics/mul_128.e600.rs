@@ -595,18 +595,16 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
     let bytes_address = core::ptr::from_ref(bytes).expose_provenance() as u32;
     #[allow(unused_unsafe)]
     unsafe {
-        let byte: u32 = (bytes_address.wrapping_add(15u32) as *const u8).read() as u32;
-        let constant: u32 = 0u32;
         let byte_b: u32 = (bytes_address.wrapping_add(14u32) as *const u8).read() as u32;
-        let byte_e: u32 = (bytes_address.wrapping_add(13u32) as *const u8).read() as u32;
+        let constant: u32 = 0u32;
+        let byte: u32 = (bytes_address.wrapping_add(15u32) as *const u8).read() as u32;
         let byte_c: u32 = byte_b << 8;
-        let byte_h: u32 = (bytes_address.wrapping_add(12u32) as *const u8).read() as u32;
+        let byte_e: u32 = (bytes_address.wrapping_add(13u32) as *const u8).read() as u32;
         let byte_d: u32 = byte | byte_c;
+        let byte_h: u32 = (bytes_address.wrapping_add(12u32) as *const u8).read() as u32;
+        let limb_b: u32 = byte_d >> 13;
         let byte_f: u32 = byte_e << 3;
         let byte_k: u32 = (bytes_address.wrapping_add(11u32) as *const u8).read() as u32;
-        let limb_b: u32 = byte_d >> 13;
-        let byte_i: u32 = byte_h << 11;
-        let byte_n: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read() as u32;
         let (limb, _): (u32, _) = {
             let node_3: u32 = byte_d & 8191u32;
             (
@@ -620,16 +618,17 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
             )
         };
         let byte_g: u32 = limb_b | byte_f;
+        let byte_n: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read() as u32;
+        let byte_i: u32 = byte_h << 11;
+        let byte_j: u32 = byte_g | byte_i;
         let byte_q: u32 = (bytes_address.wrapping_add(9u32) as *const u8).read() as u32;
         let byte_l: u32 = byte_k << 6;
-        let byte_j: u32 = byte_g | byte_i;
+        let limb_d: u32 = byte_j >> 13;
         {
             (natural_address.wrapping_add(0u32) as *mut [u8; 2])
                 .write((limb as u16).to_be_bytes());
         };
         let byte_o: u32 = byte_n << 1;
-        let byte_t: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read() as u32;
-        let limb_d: u32 = byte_j >> 13;
         let (limb_c, _): (u32, _) = {
             let node_3: u32 = byte_j & 8191u32;
             (
@@ -642,14 +641,15 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_r: u32 = byte_q << 9;
-        let byte_w: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read() as u32;
+        let byte_t: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read() as u32;
         let byte_m: u32 = limb_d | byte_l;
+        let byte_r: u32 = byte_q << 9;
         {
             (natural_address.wrapping_add(2u32) as *mut [u8; 2])
                 .write((limb_c as u16).to_be_bytes());
         };
         let limb_f: u32 = byte_m >> 13;
+        let byte_w: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read() as u32;
         let (limb_e, _): (u32, _) = {
             let node_3: u32 = byte_m & 8191u32;
             (
@@ -662,17 +662,16 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_u: u32 = byte_t << 4;
-        let byte_z: u32 = (bytes_address.wrapping_add(6u32) as *const u8).read() as u32;
         let byte_p: u32 = limb_f | byte_o;
+        let byte_u: u32 = byte_t << 4;
         {
             (natural_address.wrapping_add(4u32) as *mut [u8; 2])
                 .write((limb_e as u16).to_be_bytes());
         };
-        let byte_x: u32 = byte_w << 12;
         let byte_s: u32 = byte_p | byte_r;
-        let byte_28: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read() as u32;
+        let byte_z: u32 = (bytes_address.wrapping_add(6u32) as *const u8).read() as u32;
         let limb_h: u32 = byte_s >> 13;
+        let byte_x: u32 = byte_w << 12;
         let (limb_g, _): (u32, _) = {
             let node_3: u32 = byte_s & 8191u32;
             (
@@ -685,14 +684,14 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_26: u32 = byte_z << 7;
+        let byte_28: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read() as u32;
         let byte_v: u32 = limb_h | byte_u;
         {
             (natural_address.wrapping_add(6u32) as *mut [u8; 2])
                 .write((limb_g as u16).to_be_bytes());
         };
         let byte_y: u32 = byte_v | byte_x;
-        let byte_29: u32 = byte_28 << 2;
+        let byte_26: u32 = byte_z << 7;
         let byte_31: u32 = (bytes_address.wrapping_add(4u32) as *const u8).read() as u32;
         let limb_j: u32 = byte_y >> 13;
         let (limb_i, _): (u32, _) = {
@@ -707,12 +706,13 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_34: u32 = (bytes_address.wrapping_add(3u32) as *const u8).read() as u32;
+        let byte_29: u32 = byte_28 << 2;
         let byte_27: u32 = limb_j | byte_26;
         {
             (natural_address.wrapping_add(8u32) as *mut [u8; 2])
                 .write((limb_i as u16).to_be_bytes());
         };
+        let limb_l: u32 = byte_27 >> 13;
         let (limb_k, _): (u32, _) = {
             let node_3: u32 = byte_27 & 8191u32;
             (
@@ -725,15 +725,13 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_l: u32 = byte_27 >> 13;
         let byte_32: u32 = byte_31 << 10;
-        let byte_37: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read() as u32;
+        let byte_34: u32 = (bytes_address.wrapping_add(3u32) as *const u8).read() as u32;
         let byte_30: u32 = limb_l | byte_29;
         {
             (natural_address.wrapping_add(10u32) as *mut [u8; 2])
                 .write((limb_k as u16).to_be_bytes());
         };
-        let byte_35: u32 = byte_34 << 5;
         let byte_33: u32 = byte_30 | byte_32;
         let byte_38: u32 = (bytes_address.wrapping_add(1u32) as *const u8).read() as u32;
         let (limb_m, _): (u32, _) = {
@@ -749,7 +747,8 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
             )
         };
         let limb_n: u32 = byte_33 >> 13;
-        let byte_41: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read() as u32;
+        let byte_37: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read() as u32;
+        let byte_35: u32 = byte_34 << 5;
         let byte_36: u32 = limb_n | byte_35;
         {
             (natural_address.wrapping_add(12u32) as *mut [u8; 2])
@@ -761,11 +760,6 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 .write((byte_36 as u16).to_be_bytes());
         };
         let byte_40: u32 = byte_37 | byte_39;
-        let byte_42: u32 = byte_41 << 3;
-        {
-            (natural_address.wrapping_add(20u32) as *mut [u8; 2])
-                .write((constant as u16).to_be_bytes());
-        };
         let (limb_o, _): (u32, _) = {
             let node_3: u32 = byte_40 & 8191u32;
             (
@@ -778,23 +772,29 @@ pub fn mul_128_import_128(natural: &mut Limbs12x13, bytes: &[u8; 16usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let byte_41: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read() as u32;
         let limb_p: u32 = byte_40 >> 13;
         {
-            (natural_address.wrapping_add(22u32) as *mut [u8; 2])
+            (natural_address.wrapping_add(20u32) as *mut [u8; 2])
                 .write((constant as u16).to_be_bytes());
         };
-        let byte_43: u32 = limb_p | byte_42;
+        let byte_42: u32 = byte_41 << 3;
         {
             (natural_address.wrapping_add(16u32) as *mut [u8; 2])
                 .write((limb_o as u16).to_be_bytes());
         };
+        let byte_43: u32 = limb_p | byte_42;
         {
-            (natural_address.wrapping_add(18u32) as *mut [u8; 2])
-                .write((byte_43 as u16).to_be_bytes());
+            (natural_address.wrapping_add(22u32) as *mut [u8; 2])
+                .write((constant as u16).to_be_bytes());
         };
         {
             (natural_address.wrapping_add(24u32) as *mut [u8; 2])
                 .write((constant as u16).to_be_bytes());
+        };
+        {
+            (natural_address.wrapping_add(18u32) as *mut [u8; 2])
+                .write((byte_43 as u16).to_be_bytes());
         };
         {
             (natural_address.wrapping_add(26u32) as *mut [u8; 2])
@@ -1114,18 +1114,15 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
     let bytes_address = core::ptr::from_ref(bytes).expose_provenance() as u32;
     #[allow(unused_unsafe)]
     unsafe {
-        let byte: u32 = (bytes_address.wrapping_add(31u32) as *const u8).read() as u32;
-        let constant: u32 = 0u32;
         let byte_b: u32 = (bytes_address.wrapping_add(30u32) as *const u8).read() as u32;
-        let byte_e: u32 = (bytes_address.wrapping_add(29u32) as *const u8).read() as u32;
+        let constant: u32 = 0u32;
+        let byte: u32 = (bytes_address.wrapping_add(31u32) as *const u8).read() as u32;
         let byte_c: u32 = byte_b << 8;
-        let byte_h: u32 = (bytes_address.wrapping_add(28u32) as *const u8).read() as u32;
+        let byte_e: u32 = (bytes_address.wrapping_add(29u32) as *const u8).read() as u32;
         let byte_d: u32 = byte | byte_c;
-        let byte_f: u32 = byte_e << 3;
-        let byte_k: u32 = (bytes_address.wrapping_add(27u32) as *const u8).read() as u32;
+        let byte_h: u32 = (bytes_address.wrapping_add(28u32) as *const u8).read() as u32;
         let limb_b: u32 = byte_d >> 13;
-        let byte_i: u32 = byte_h << 11;
-        let byte_n: u32 = (bytes_address.wrapping_add(26u32) as *const u8).read() as u32;
+        let byte_f: u32 = byte_e << 3;
         let (limb, _): (u32, _) = {
             let node_3: u32 = byte_d & 8191u32;
             (
@@ -1138,16 +1135,16 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let byte_k: u32 = (bytes_address.wrapping_add(27u32) as *const u8).read() as u32;
         let byte_g: u32 = limb_b | byte_f;
-        let byte_q: u32 = (bytes_address.wrapping_add(25u32) as *const u8).read() as u32;
-        let byte_l: u32 = byte_k << 6;
-        let byte_j: u32 = byte_g | byte_i;
+        let byte_i: u32 = byte_h << 11;
         {
             (natural_address.wrapping_add(0u32) as *mut [u8; 2])
                 .write((limb as u16).to_be_bytes());
         };
-        let byte_o: u32 = byte_n << 1;
-        let byte_t: u32 = (bytes_address.wrapping_add(24u32) as *const u8).read() as u32;
+        let byte_j: u32 = byte_g | byte_i;
+        let byte_l: u32 = byte_k << 6;
+        let byte_n: u32 = (bytes_address.wrapping_add(26u32) as *const u8).read() as u32;
         let limb_d: u32 = byte_j >> 13;
         let (limb_c, _): (u32, _) = {
             let node_3: u32 = byte_j & 8191u32;
@@ -1161,14 +1158,14 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_r: u32 = byte_q << 9;
-        let byte_w: u32 = (bytes_address.wrapping_add(23u32) as *const u8).read() as u32;
+        let byte_q: u32 = (bytes_address.wrapping_add(25u32) as *const u8).read() as u32;
         let byte_m: u32 = limb_d | byte_l;
         {
             (natural_address.wrapping_add(2u32) as *mut [u8; 2])
                 .write((limb_c as u16).to_be_bytes());
         };
         let limb_f: u32 = byte_m >> 13;
+        let byte_o: u32 = byte_n << 1;
         let (limb_e, _): (u32, _) = {
             let node_3: u32 = byte_m & 8191u32;
             (
@@ -1181,18 +1178,17 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_u: u32 = byte_t << 4;
-        let byte_z: u32 = (bytes_address.wrapping_add(22u32) as *const u8).read() as u32;
+        let byte_t: u32 = (bytes_address.wrapping_add(24u32) as *const u8).read() as u32;
         let byte_p: u32 = limb_f | byte_o;
+        let byte_r: u32 = byte_q << 9;
         {
             (natural_address.wrapping_add(4u32) as *mut [u8; 2])
                 .write((limb_e as u16).to_be_bytes());
         };
-        let byte_x: u32 = byte_w << 12;
         let byte_s: u32 = byte_p | byte_r;
-        let byte_28: u32 = (bytes_address.wrapping_add(21u32) as *const u8).read()
-            as u32;
+        let byte_w: u32 = (bytes_address.wrapping_add(23u32) as *const u8).read() as u32;
         let limb_h: u32 = byte_s >> 13;
+        let byte_u: u32 = byte_t << 4;
         let (limb_g, _): (u32, _) = {
             let node_3: u32 = byte_s & 8191u32;
             (
@@ -1205,16 +1201,17 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_26: u32 = byte_z << 7;
+        let byte_z: u32 = (bytes_address.wrapping_add(22u32) as *const u8).read() as u32;
         let byte_v: u32 = limb_h | byte_u;
         {
             (natural_address.wrapping_add(6u32) as *mut [u8; 2])
                 .write((limb_g as u16).to_be_bytes());
         };
-        let byte_y: u32 = byte_v | byte_x;
-        let byte_29: u32 = byte_28 << 2;
-        let byte_31: u32 = (bytes_address.wrapping_add(20u32) as *const u8).read()
+        let byte_x: u32 = byte_w << 12;
+        let byte_28: u32 = (bytes_address.wrapping_add(21u32) as *const u8).read()
             as u32;
+        let byte_y: u32 = byte_v | byte_x;
+        let byte_26: u32 = byte_z << 7;
         let limb_j: u32 = byte_y >> 13;
         let (limb_i, _): (u32, _) = {
             let node_3: u32 = byte_y & 8191u32;
@@ -1228,13 +1225,15 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_37: u32 = (bytes_address.wrapping_add(18u32) as *const u8).read()
+        let byte_31: u32 = (bytes_address.wrapping_add(20u32) as *const u8).read()
             as u32;
         let byte_27: u32 = limb_j | byte_26;
+        let byte_29: u32 = byte_28 << 2;
         {
             (natural_address.wrapping_add(8u32) as *mut [u8; 2])
                 .write((limb_i as u16).to_be_bytes());
         };
+        let limb_l: u32 = byte_27 >> 13;
         let (limb_k, _): (u32, _) = {
             let node_3: u32 = byte_27 & 8191u32;
             (
@@ -1247,19 +1246,17 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_l: u32 = byte_27 >> 13;
-        let byte_32: u32 = byte_31 << 10;
-        let byte_38: u32 = (bytes_address.wrapping_add(17u32) as *const u8).read()
+        let byte_34: u32 = (bytes_address.wrapping_add(19u32) as *const u8).read()
             as u32;
         let byte_30: u32 = limb_l | byte_29;
+        let byte_32: u32 = byte_31 << 10;
         {
             (natural_address.wrapping_add(10u32) as *mut [u8; 2])
                 .write((limb_k as u16).to_be_bytes());
         };
         let byte_33: u32 = byte_30 | byte_32;
-        let byte_34: u32 = (bytes_address.wrapping_add(19u32) as *const u8).read()
+        let byte_38: u32 = (bytes_address.wrapping_add(17u32) as *const u8).read()
             as u32;
-        let byte_39: u32 = byte_38 << 8;
         let (limb_m, _): (u32, _) = {
             let node_3: u32 = byte_33 & 8191u32;
             (
@@ -1273,14 +1270,18 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
             )
         };
         let limb_n: u32 = byte_33 >> 13;
-        let byte_41: u32 = (bytes_address.wrapping_add(16u32) as *const u8).read()
+        let byte_37: u32 = (bytes_address.wrapping_add(18u32) as *const u8).read()
             as u32;
-        let byte_40: u32 = byte_37 | byte_39;
+        let byte_35: u32 = byte_34 << 5;
         {
             (natural_address.wrapping_add(12u32) as *mut [u8; 2])
                 .write((limb_m as u16).to_be_bytes());
         };
-        let byte_35: u32 = byte_34 << 5;
+        let byte_36: u32 = limb_n | byte_35;
+        let byte_39: u32 = byte_38 << 8;
+        let byte_41: u32 = (bytes_address.wrapping_add(16u32) as *const u8).read()
+            as u32;
+        let byte_40: u32 = byte_37 | byte_39;
         let limb_p: u32 = byte_40 >> 13;
         let byte_44: u32 = (bytes_address.wrapping_add(15u32) as *const u8).read()
             as u32;
@@ -1296,24 +1297,24 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_36: u32 = limb_n | byte_35;
         let byte_42: u32 = byte_41 << 3;
-        {
-            (natural_address.wrapping_add(16u32) as *mut [u8; 2])
-                .write((limb_o as u16).to_be_bytes());
-        };
         {
             (natural_address.wrapping_add(14u32) as *mut [u8; 2])
                 .write((byte_36 as u16).to_be_bytes());
         };
         let byte_43: u32 = limb_p | byte_42;
-        let byte_45: u32 = byte_44 << 11;
         let byte_47: u32 = (bytes_address.wrapping_add(14u32) as *const u8).read()
             as u32;
+        let byte_45: u32 = byte_44 << 11;
         let byte_46: u32 = byte_43 | byte_45;
+        {
+            (natural_address.wrapping_add(16u32) as *mut [u8; 2])
+                .write((limb_o as u16).to_be_bytes());
+        };
+        let limb_r: u32 = byte_46 >> 13;
         let byte_50: u32 = (bytes_address.wrapping_add(13u32) as *const u8).read()
             as u32;
-        let limb_r: u32 = byte_46 >> 13;
+        let byte_48: u32 = byte_47 << 6;
         let (limb_q, _): (u32, _) = {
             let node_3: u32 = byte_46 & 8191u32;
             (
@@ -1328,16 +1329,13 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
         };
         let byte_53: u32 = (bytes_address.wrapping_add(12u32) as *const u8).read()
             as u32;
-        let byte_48: u32 = byte_47 << 6;
         let byte_49: u32 = limb_r | byte_48;
+        let limb_t: u32 = byte_49 >> 13;
         {
             (natural_address.wrapping_add(18u32) as *mut [u8; 2])
                 .write((limb_q as u16).to_be_bytes());
         };
         let byte_51: u32 = byte_50 << 1;
-        let limb_t: u32 = byte_49 >> 13;
-        let byte_56: u32 = (bytes_address.wrapping_add(11u32) as *const u8).read()
-            as u32;
         let (limb_s, _): (u32, _) = {
             let node_3: u32 = byte_49 & 8191u32;
             (
@@ -1350,18 +1348,19 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_54: u32 = byte_53 << 9;
-        let byte_59: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read()
+        let byte_56: u32 = (bytes_address.wrapping_add(11u32) as *const u8).read()
             as u32;
         let byte_52: u32 = limb_t | byte_51;
+        let byte_54: u32 = byte_53 << 9;
         {
             (natural_address.wrapping_add(20u32) as *mut [u8; 2])
                 .write((limb_s as u16).to_be_bytes());
         };
         let byte_55: u32 = byte_52 | byte_54;
-        let byte_57: u32 = byte_56 << 4;
-        let byte_62: u32 = (bytes_address.wrapping_add(9u32) as *const u8).read() as u32;
+        let byte_59: u32 = (bytes_address.wrapping_add(10u32) as *const u8).read()
+            as u32;
         let limb_v: u32 = byte_55 >> 13;
+        let byte_57: u32 = byte_56 << 4;
         let (limb_u, _): (u32, _) = {
             let node_3: u32 = byte_55 & 8191u32;
             (
@@ -1374,16 +1373,16 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_60: u32 = byte_59 << 12;
-        let byte_65: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read() as u32;
+        let byte_62: u32 = (bytes_address.wrapping_add(9u32) as *const u8).read() as u32;
         let byte_58: u32 = limb_v | byte_57;
         {
             (natural_address.wrapping_add(22u32) as *mut [u8; 2])
                 .write((limb_u as u16).to_be_bytes());
         };
+        let byte_60: u32 = byte_59 << 12;
+        let byte_65: u32 = (bytes_address.wrapping_add(8u32) as *const u8).read() as u32;
         let byte_61: u32 = byte_58 | byte_60;
         let byte_63: u32 = byte_62 << 7;
-        let byte_68: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read() as u32;
         let limb_x: u32 = byte_61 >> 13;
         let (limb_w, _): (u32, _) = {
             let node_3: u32 = byte_61 & 8191u32;
@@ -1397,12 +1396,14 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_66: u32 = byte_65 << 2;
+        let byte_68: u32 = (bytes_address.wrapping_add(7u32) as *const u8).read() as u32;
+        let byte_64: u32 = limb_x | byte_63;
         {
             (natural_address.wrapping_add(24u32) as *mut [u8; 2])
                 .write((limb_w as u16).to_be_bytes());
         };
-        let byte_64: u32 = limb_x | byte_63;
+        let byte_66: u32 = byte_65 << 2;
+        let limb_z: u32 = byte_64 >> 13;
         let (limb_y, _): (u32, _) = {
             let node_3: u32 = byte_64 & 8191u32;
             (
@@ -1415,16 +1416,15 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_z: u32 = byte_64 >> 13;
         let byte_69: u32 = byte_68 << 10;
         let byte_71: u32 = (bytes_address.wrapping_add(6u32) as *const u8).read() as u32;
+        let byte_67: u32 = limb_z | byte_66;
         {
             (natural_address.wrapping_add(26u32) as *mut [u8; 2])
                 .write((limb_y as u16).to_be_bytes());
         };
-        let byte_67: u32 = limb_z | byte_66;
         let byte_70: u32 = byte_67 | byte_69;
-        let byte_74: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read() as u32;
+        let byte_75: u32 = (bytes_address.wrapping_add(4u32) as *const u8).read() as u32;
         let (limb_26, _): (u32, _) = {
             let node_3: u32 = byte_70 & 8191u32;
             (
@@ -1438,20 +1438,17 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
             )
         };
         let limb_27: u32 = byte_70 >> 13;
-        let byte_75: u32 = (bytes_address.wrapping_add(4u32) as *const u8).read() as u32;
+        let byte_74: u32 = (bytes_address.wrapping_add(5u32) as *const u8).read() as u32;
         let byte_72: u32 = byte_71 << 5;
         let byte_73: u32 = limb_27 | byte_72;
         {
             (natural_address.wrapping_add(28u32) as *mut [u8; 2])
                 .write((limb_26 as u16).to_be_bytes());
         };
-        {
-            (natural_address.wrapping_add(30u32) as *mut [u8; 2])
-                .write((byte_73 as u16).to_be_bytes());
-        };
         let byte_76: u32 = byte_75 << 8;
-        let byte_77: u32 = byte_74 | byte_76;
         let byte_78: u32 = (bytes_address.wrapping_add(3u32) as *const u8).read() as u32;
+        let byte_77: u32 = byte_74 | byte_76;
+        let byte_81: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read() as u32;
         let limb_29: u32 = byte_77 >> 13;
         let (limb_28, _): (u32, _) = {
             let node_3: u32 = byte_77 & 8191u32;
@@ -1465,18 +1462,20 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        let byte_81: u32 = (bytes_address.wrapping_add(2u32) as *const u8).read() as u32;
+        {
+            (natural_address.wrapping_add(30u32) as *mut [u8; 2])
+                .write((byte_73 as u16).to_be_bytes());
+        };
         let byte_79: u32 = byte_78 << 3;
-        let byte_84: u32 = (bytes_address.wrapping_add(1u32) as *const u8).read() as u32;
         let byte_80: u32 = limb_29 | byte_79;
-        let byte_82: u32 = byte_81 << 11;
         {
             (natural_address.wrapping_add(32u32) as *mut [u8; 2])
                 .write((limb_28 as u16).to_be_bytes());
         };
+        let byte_82: u32 = byte_81 << 11;
         let byte_83: u32 = byte_80 | byte_82;
-        let byte_85: u32 = byte_84 << 6;
-        let byte_87: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read() as u32;
+        let byte_84: u32 = (bytes_address.wrapping_add(1u32) as *const u8).read() as u32;
+        let limb_31: u32 = byte_83 >> 13;
         let (limb_30, _): (u32, _) = {
             let node_3: u32 = byte_83 & 8191u32;
             (
@@ -1489,17 +1488,18 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
+        let byte_87: u32 = (bytes_address.wrapping_add(0u32) as *const u8).read() as u32;
+        let byte_85: u32 = byte_84 << 6;
+        {
+            (natural_address.wrapping_add(34u32) as *mut [u8; 2])
+                .write((limb_30 as u16).to_be_bytes());
+        };
+        let byte_86: u32 = limb_31 | byte_85;
+        let byte_88: u32 = byte_87 << 1;
         {
             (natural_address.wrapping_add(40u32) as *mut [u8; 2])
                 .write((constant as u16).to_be_bytes());
         };
-        let limb_31: u32 = byte_83 >> 13;
-        let byte_86: u32 = limb_31 | byte_85;
-        {
-            (natural_address.wrapping_add(42u32) as *mut [u8; 2])
-                .write((constant as u16).to_be_bytes());
-        };
-        let byte_88: u32 = byte_87 << 1;
         let (limb_32, _): (u32, _) = {
             let node_3: u32 = byte_86 & 8191u32;
             (
@@ -1512,13 +1512,9 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (natural_address.wrapping_add(34u32) as *mut [u8; 2])
-                .write((limb_30 as u16).to_be_bytes());
-        };
         let limb_33: u32 = byte_86 >> 13;
         {
-            (natural_address.wrapping_add(44u32) as *mut [u8; 2])
+            (natural_address.wrapping_add(42u32) as *mut [u8; 2])
                 .write((constant as u16).to_be_bytes());
         };
         let byte_89: u32 = limb_33 | byte_88;
@@ -1529,6 +1525,10 @@ pub fn mul_128_import_256(natural: &mut Limbs20x13, bytes: &[u8; 32usize]) {
         {
             (natural_address.wrapping_add(38u32) as *mut [u8; 2])
                 .write((byte_89 as u16).to_be_bytes());
+        };
+        {
+            (natural_address.wrapping_add(44u32) as *mut [u8; 2])
+                .write((constant as u16).to_be_bytes());
         };
         {
             (natural_address.wrapping_add(46u32) as *mut [u8; 2])
@@ -1570,7 +1570,6 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
         let limb_c: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(2u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry: u32 = limb >> 13;
         let (limb_b, _): (u32, _) = {
             let node_3: u32 = limb & 8191u32;
             (
@@ -1583,15 +1582,15 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry: u32 = limb >> 13;
         let limb_f: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(4u32) as *const [u8; 2]).read(),
         ) as u32;
-        let limb_d: u32 = limb_c.wrapping_add(carry);
         let bits: u32 = limb_b >> 8;
+        let limb_d: u32 = limb_c.wrapping_add(carry);
         let limb_i: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(6u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry_b: u32 = limb_d >> 13;
         let (limb_e, _): (u32, _) = {
             let node_3: u32 = limb_d & 8191u32;
             (
@@ -1604,19 +1603,16 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let carry_b: u32 = limb_d >> 13;
         {
             (bytes_address.wrapping_add(31u32) as *mut u8).write(limb_b as u8);
         };
-        let limb_g: u32 = limb_f.wrapping_add(carry_b);
         let bits_b: u32 = limb_e << 5;
+        let limb_g: u32 = limb_f.wrapping_add(carry_b);
         let limb_l: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(8u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry_c: u32 = limb_g >> 13;
         let bits_c: u32 = bits | bits_b;
-        let limb_o: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(10u32) as *const [u8; 2]).read(),
-        ) as u32;
         let (limb_h, _): (u32, _) = {
             let node_3: u32 = limb_g & 8191u32;
             (
@@ -1629,22 +1625,23 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        let limb_o: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(10u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let carry_c: u32 = limb_g >> 13;
         let limb_r: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(12u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_d: u32 = bits_c >> 8;
-        let limb_j: u32 = limb_i.wrapping_add(carry_c);
         {
             (bytes_address.wrapping_add(30u32) as *mut u8).write(bits_c as u8);
         };
         let bits_f: u32 = limb_h << 2;
-        let bits_e: u32 = bits_d >> 8;
-        let carry_d: u32 = limb_j >> 13;
+        let limb_j: u32 = limb_i.wrapping_add(carry_c);
         {
             (bytes_address.wrapping_add(29u32) as *mut u8).write(bits_d as u8);
         };
-        let bits_g: u32 = bits_e | bits_f;
-        let limb_m: u32 = limb_l.wrapping_add(carry_d);
+        let bits_e: u32 = bits_d >> 8;
         let (limb_k, _): (u32, _) = {
             let node_3: u32 = limb_j & 8191u32;
             (
@@ -1657,19 +1654,15 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_h: u32 = bits_g >> 8;
-        let carry_e: u32 = limb_m >> 13;
+        let bits_g: u32 = bits_e | bits_f;
+        let carry_d: u32 = limb_j >> 13;
         let bits_i: u32 = limb_k << 7;
         {
             (bytes_address.wrapping_add(28u32) as *mut u8).write(bits_g as u8);
         };
+        let bits_h: u32 = bits_g >> 8;
+        let limb_m: u32 = limb_l.wrapping_add(carry_d);
         let bits_j: u32 = bits_h | bits_i;
-        let bits_k: u32 = bits_j >> 8;
-        let limb_p: u32 = limb_o.wrapping_add(carry_e);
-        {
-            (bytes_address.wrapping_add(27u32) as *mut u8).write(bits_j as u8);
-        };
-        let bits_l: u32 = bits_k >> 8;
         let (limb_n, _): (u32, _) = {
             let node_3: u32 = limb_m & 8191u32;
             (
@@ -1682,14 +1675,21 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let carry_f: u32 = limb_p >> 13;
+        {
+            (bytes_address.wrapping_add(27u32) as *mut u8).write(bits_j as u8);
+        };
+        let bits_k: u32 = bits_j >> 8;
         {
             (bytes_address.wrapping_add(26u32) as *mut u8).write(bits_k as u8);
         };
+        let bits_l: u32 = bits_k >> 8;
+        let carry_e: u32 = limb_m >> 13;
         let bits_m: u32 = limb_n << 4;
-        let limb_s: u32 = limb_r.wrapping_add(carry_f);
+        let limb_p: u32 = limb_o.wrapping_add(carry_e);
+        let limb_u: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(14u32) as *const [u8; 2]).read(),
+        ) as u32;
         let bits_n: u32 = bits_l | bits_m;
-        let carry_g: u32 = limb_s >> 13;
         let (limb_q, _): (u32, _) = {
             let node_3: u32 = limb_p & 8191u32;
             (
@@ -1702,19 +1702,22 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_o: u32 = bits_n >> 8;
+        let carry_f: u32 = limb_p >> 13;
         {
             (bytes_address.wrapping_add(25u32) as *mut u8).write(bits_n as u8);
         };
-        let bits_p: u32 = bits_o >> 8;
+        let bits_o: u32 = bits_n >> 8;
+        let bits_q: u32 = limb_q << 1;
         {
             (bytes_address.wrapping_add(24u32) as *mut u8).write(bits_o as u8);
         };
-        let bits_q: u32 = limb_q << 1;
+        let bits_p: u32 = bits_o >> 8;
         let bits_r: u32 = bits_p | bits_q;
-        let limb_u: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(14u32) as *const [u8; 2]).read(),
-        ) as u32;
+        let limb_s: u32 = limb_r.wrapping_add(carry_f);
+        {
+            (bytes_address.wrapping_add(23u32) as *mut u8).write(bits_r as u8);
+        };
+        let bits_s: u32 = bits_r >> 8;
         let (limb_t, _): (u32, _) = {
             let node_3: u32 = limb_s & 8191u32;
             (
@@ -1727,24 +1730,20 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_s: u32 = bits_r >> 8;
-        {
-            (bytes_address.wrapping_add(23u32) as *mut u8).write(bits_r as u8);
-        };
+        let carry_g: u32 = limb_s >> 13;
         let bits_t: u32 = limb_t << 6;
         let limb_x: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(16u32) as *const [u8; 2]).read(),
         ) as u32;
-        let limb_v: u32 = limb_u.wrapping_add(carry_g);
         let bits_u: u32 = bits_s | bits_t;
+        let limb_v: u32 = limb_u.wrapping_add(carry_g);
         let limb_26: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(18u32) as *const [u8; 2]).read(),
         ) as u32;
-        let carry_h: u32 = limb_v >> 13;
-        let bits_v: u32 = bits_u >> 8;
         {
             (bytes_address.wrapping_add(22u32) as *mut u8).write(bits_u as u8);
         };
+        let bits_v: u32 = bits_u >> 8;
         let (limb_w, _): (u32, _) = {
             let node_3: u32 = limb_v & 8191u32;
             (
@@ -1757,12 +1756,21 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_y: u32 = limb_x.wrapping_add(carry_h);
-        let bits_w: u32 = bits_v >> 8;
         {
             (bytes_address.wrapping_add(21u32) as *mut u8).write(bits_v as u8);
         };
-        let carry_i: u32 = limb_y >> 13;
+        let bits_w: u32 = bits_v >> 8;
+        let carry_h: u32 = limb_v >> 13;
+        let bits_x: u32 = limb_w << 3;
+        let bits_y: u32 = bits_w | bits_x;
+        let limb_y: u32 = limb_x.wrapping_add(carry_h);
+        let limb_29: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(20u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(20u32) as *mut u8).write(bits_y as u8);
+        };
+        let bits_z: u32 = bits_y >> 8;
         let (limb_z, _): (u32, _) = {
             let node_3: u32 = limb_y & 8191u32;
             (
@@ -1775,18 +1783,15 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_x: u32 = limb_w << 3;
-        let bits_y: u32 = bits_w | bits_x;
-        let limb_27: u32 = limb_26.wrapping_add(carry_i);
-        let bits_27: u32 = limb_z >> 8;
-        {
-            (bytes_address.wrapping_add(20u32) as *mut u8).write(bits_y as u8);
-        };
-        let bits_z: u32 = bits_y >> 8;
-        let carry_j: u32 = limb_27 >> 13;
         {
             (bytes_address.wrapping_add(19u32) as *mut u8).write(bits_z as u8);
         };
+        let carry_i: u32 = limb_y >> 13;
+        {
+            (bytes_address.wrapping_add(18u32) as *mut u8).write(limb_z as u8);
+        };
+        let bits_27: u32 = limb_z >> 8;
+        let limb_27: u32 = limb_26.wrapping_add(carry_i);
         let (limb_28, _): (u32, _) = {
             let node_3: u32 = limb_27 & 8191u32;
             (
@@ -1799,24 +1804,20 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_28: u32 = limb_28 << 5;
-        let limb_29: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(20u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_29: u32 = bits_27 | bits_28;
-        {
-            (bytes_address.wrapping_add(18u32) as *mut u8).write(limb_z as u8);
-        };
-        let bits_30: u32 = bits_29 >> 8;
+        let carry_j: u32 = limb_27 >> 13;
         let limb_32: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(22u32) as *const [u8; 2]).read(),
         ) as u32;
+        let bits_28: u32 = limb_28 << 5;
         let limb_30: u32 = limb_29.wrapping_add(carry_j);
-        let bits_31: u32 = bits_30 >> 8;
+        let limb_35: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(24u32) as *const [u8; 2]).read(),
+        ) as u32;
+        let bits_29: u32 = bits_27 | bits_28;
         {
             (bytes_address.wrapping_add(17u32) as *mut u8).write(bits_29 as u8);
         };
-        let carry_k: u32 = limb_30 >> 13;
+        let bits_30: u32 = bits_29 >> 8;
         let (limb_31, _): (u32, _) = {
             let node_3: u32 = limb_30 & 8191u32;
             (
@@ -1832,13 +1833,14 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
         {
             (bytes_address.wrapping_add(16u32) as *mut u8).write(bits_30 as u8);
         };
+        let bits_31: u32 = bits_30 >> 8;
+        let carry_k: u32 = limb_30 >> 13;
         let bits_32: u32 = limb_31 << 2;
         let limb_33: u32 = limb_32.wrapping_add(carry_k);
-        let limb_35: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(24u32) as *const [u8; 2]).read(),
+        let limb_38: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(26u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_33: u32 = bits_31 | bits_32;
-        let carry_l: u32 = limb_33 >> 13;
         let (limb_34, _): (u32, _) = {
             let node_3: u32 = limb_33 & 8191u32;
             (
@@ -1851,20 +1853,20 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_38: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(26u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_34: u32 = bits_33 >> 8;
-        let bits_35: u32 = limb_34 << 7;
+        let carry_l: u32 = limb_33 >> 13;
         {
             (bytes_address.wrapping_add(15u32) as *mut u8).write(bits_33 as u8);
         };
+        let bits_34: u32 = bits_33 >> 8;
+        let bits_35: u32 = limb_34 << 7;
         let bits_36: u32 = bits_34 | bits_35;
-        let limb_36: u32 = limb_35.wrapping_add(carry_l);
-        let bits_37: u32 = bits_36 >> 8;
-        let carry_m: u32 = limb_36 >> 13;
         {
             (bytes_address.wrapping_add(14u32) as *mut u8).write(bits_36 as u8);
+        };
+        let bits_37: u32 = bits_36 >> 8;
+        let limb_36: u32 = limb_35.wrapping_add(carry_l);
+        {
+            (bytes_address.wrapping_add(13u32) as *mut u8).write(bits_37 as u8);
         };
         let bits_38: u32 = bits_37 >> 8;
         let (limb_37, _): (u32, _) = {
@@ -1879,16 +1881,20 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        {
-            (bytes_address.wrapping_add(13u32) as *mut u8).write(bits_37 as u8);
-        };
+        let carry_m: u32 = limb_36 >> 13;
         let bits_39: u32 = limb_37 << 4;
-        let limb_39: u32 = limb_38.wrapping_add(carry_m);
         let limb_41: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(28u32) as *const [u8; 2]).read(),
         ) as u32;
         let bits_40: u32 = bits_38 | bits_39;
-        let carry_n: u32 = limb_39 >> 13;
+        let limb_39: u32 = limb_38.wrapping_add(carry_m);
+        let limb_44: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(30u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(12u32) as *mut u8).write(bits_40 as u8);
+        };
+        let bits_41: u32 = bits_40 >> 8;
         let (limb_40, _): (u32, _) = {
             let node_3: u32 = limb_39 & 8191u32;
             (
@@ -1901,22 +1907,21 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_41: u32 = bits_40 >> 8;
-        let bits_42: u32 = bits_41 >> 8;
-        {
-            (bytes_address.wrapping_add(12u32) as *mut u8).write(bits_40 as u8);
-        };
-        let bits_43: u32 = limb_40 << 1;
         {
             (bytes_address.wrapping_add(11u32) as *mut u8).write(bits_41 as u8);
         };
-        let limb_42: u32 = limb_41.wrapping_add(carry_n);
+        let bits_42: u32 = bits_41 >> 8;
+        let carry_n: u32 = limb_39 >> 13;
+        let bits_43: u32 = limb_40 << 1;
         let bits_44: u32 = bits_42 | bits_43;
-        let carry_o: u32 = limb_42 >> 13;
-        let bits_45: u32 = bits_44 >> 8;
+        let limb_42: u32 = limb_41.wrapping_add(carry_n);
+        let limb_47: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(32u32) as *const [u8; 2]).read(),
+        ) as u32;
         {
             (bytes_address.wrapping_add(10u32) as *mut u8).write(bits_44 as u8);
         };
+        let bits_45: u32 = bits_44 >> 8;
         let (limb_43, _): (u32, _) = {
             let node_3: u32 = limb_42 & 8191u32;
             (
@@ -1929,27 +1934,20 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let limb_44: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(30u32) as *const [u8; 2]).read(),
-        ) as u32;
+        let carry_o: u32 = limb_42 >> 13;
         let bits_46: u32 = limb_43 << 6;
-        let limb_47: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(32u32) as *const [u8; 2]).read(),
-        ) as u32;
-        let bits_47: u32 = bits_45 | bits_46;
-        let limb_45: u32 = limb_44.wrapping_add(carry_o);
         let limb_50: u32 = u16::from_be_bytes(
             (natural_address.wrapping_add(34u32) as *const [u8; 2]).read(),
         ) as u32;
-        let bits_48: u32 = bits_47 >> 8;
+        let bits_47: u32 = bits_45 | bits_46;
+        let limb_45: u32 = limb_44.wrapping_add(carry_o);
+        let limb_53: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(36u32) as *const [u8; 2]).read(),
+        ) as u32;
         {
             (bytes_address.wrapping_add(9u32) as *mut u8).write(bits_47 as u8);
         };
-        let carry_p: u32 = limb_45 >> 13;
-        let bits_49: u32 = bits_48 >> 8;
-        {
-            (bytes_address.wrapping_add(8u32) as *mut u8).write(bits_48 as u8);
-        };
+        let bits_48: u32 = bits_47 >> 8;
         let (limb_46, _): (u32, _) = {
             let node_3: u32 = limb_45 & 8191u32;
             (
@@ -1962,12 +1960,21 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
+        {
+            (bytes_address.wrapping_add(8u32) as *mut u8).write(bits_48 as u8);
+        };
+        let bits_49: u32 = bits_48 >> 8;
+        let carry_p: u32 = limb_45 >> 13;
         let bits_50: u32 = limb_46 << 3;
-        let limb_48: u32 = limb_47.wrapping_add(carry_p);
-        let limb_53: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(36u32) as *const [u8; 2]).read(),
-        ) as u32;
         let bits_51: u32 = bits_49 | bits_50;
+        let limb_48: u32 = limb_47.wrapping_add(carry_p);
+        let limb_56: u32 = u16::from_be_bytes(
+            (natural_address.wrapping_add(38u32) as *const [u8; 2]).read(),
+        ) as u32;
+        {
+            (bytes_address.wrapping_add(7u32) as *mut u8).write(bits_51 as u8);
+        };
+        let bits_52: u32 = bits_51 >> 8;
         let (limb_49, _): (u32, _) = {
             let node_3: u32 = limb_48 & 8191u32;
             (
@@ -1980,19 +1987,15 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let carry_q: u32 = limb_48 >> 13;
-        {
-            (bytes_address.wrapping_add(7u32) as *mut u8).write(bits_51 as u8);
-        };
-        let bits_52: u32 = bits_51 >> 8;
-        let bits_54: u32 = limb_49 >> 8;
         {
             (bytes_address.wrapping_add(6u32) as *mut u8).write(bits_52 as u8);
         };
-        let limb_51: u32 = limb_50.wrapping_add(carry_q);
+        let carry_q: u32 = limb_48 >> 13;
         {
             (bytes_address.wrapping_add(5u32) as *mut u8).write(limb_49 as u8);
         };
+        let bits_54: u32 = limb_49 >> 8;
+        let limb_51: u32 = limb_50.wrapping_add(carry_q);
         let (limb_52, _): (u32, _) = {
             let node_3: u32 = limb_51 & 8191u32;
             (
@@ -2006,9 +2009,6 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
             )
         };
         let carry_r: u32 = limb_51 >> 13;
-        let limb_56: u32 = u16::from_be_bytes(
-            (natural_address.wrapping_add(38u32) as *const [u8; 2]).read(),
-        ) as u32;
         let bits_55: u32 = limb_52 << 5;
         let limb_54: u32 = limb_53.wrapping_add(carry_r);
         let bits_56: u32 = bits_54 | bits_55;
@@ -2025,16 +2025,17 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
             )
         };
         let carry_s: u32 = limb_54 >> 13;
-        let bits_57: u32 = bits_56 >> 8;
         {
             (bytes_address.wrapping_add(4u32) as *mut u8).write(bits_56 as u8);
         };
+        let bits_57: u32 = bits_56 >> 8;
         let bits_59: u32 = limb_55 << 2;
-        let limb_57: u32 = limb_56.wrapping_add(carry_s);
-        let bits_58: u32 = bits_57 >> 8;
         {
             (bytes_address.wrapping_add(3u32) as *mut u8).write(bits_57 as u8);
         };
+        let bits_58: u32 = bits_57 >> 8;
+        let limb_57: u32 = limb_56.wrapping_add(carry_s);
+        let bits_60: u32 = bits_58 | bits_59;
         let (limb_58, _): (u32, _) = {
             let node_3: u32 = limb_57 & 8191u32;
             (
@@ -2047,12 +2048,11 @@ pub fn mul_128_export_256(bytes: &mut [u8; 32usize], natural: &Limbs20x13) {
                 ) as u8) | u8::from(false),
             )
         };
-        let bits_60: u32 = bits_58 | bits_59;
-        let bits_62: u32 = limb_58 << 7;
-        let bits_61: u32 = bits_60 >> 8;
         {
             (bytes_address.wrapping_add(2u32) as *mut u8).write(bits_60 as u8);
         };
+        let bits_61: u32 = bits_60 >> 8;
+        let bits_62: u32 = limb_58 << 7;
         let bits_63: u32 = bits_61 | bits_62;
         {
             (bytes_address.wrapping_add(1u32) as *mut u8).write(bits_63 as u8);
