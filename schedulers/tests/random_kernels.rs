@@ -4,7 +4,7 @@ use kgen_ir::random_kernels::random_kernel;
 use kgen_ir::source::Source;
 use kgen_schedulers::finish::{FinishOptions, finish};
 use kgen_schedulers::lowering::builder::PoolAddressing;
-use kgen_schedulers::replay::{ReplayOptions};
+use kgen_schedulers::replay::ReplayOptions;
 use kgen_schedulers::scheduling::Effort;
 use kgen_schedulers::target_file::embedded_machine;
 use std::sync::Arc;
