@@ -54,9 +54,10 @@ fn emit_cost(criterion: &mut Criterion) {
     let machine = embedded_machine("e600").expect("an embedded target");
     let montgomery = concat!(env!("CARGO_MANIFEST_DIR"), "/../specs/mont_mul_512.ir");
     let montgomery = std::fs::read_to_string(montgomery).expect("the spec");
-    for (group, text, parameter, sizes) in
-        [("mixing rounds", MIXING, "ROUNDS", &[20, 80, 420, 1680][..]), ("Montgomery bits", &montgomery, "BITS", &[128, 256, 384, 512])]
-    {
+    for (group, text, parameter, sizes) in [
+        ("mixing rounds", MIXING, "ROUNDS", &[20, 80, 420, 1680][..]),
+        ("Montgomery bits", &montgomery, "BITS", &[256, 384, 512, 1024, 2048, 4096][..]),
+    ] {
         let mut group = criterion.benchmark_group(group);
         group.sample_size(10);
         for &size in sizes {

@@ -1,4 +1,4 @@
-//! RSA-1024: the private-key operation from emitted kernels ([`private_key`], on the emulated machine only), and what it works on: a private key and answers known for
+//! RSA-1024: the private-key operation from emitted kernels (`private_key`, on the emulated machine only), and what it works on: a private key and answers known for
 //! it, read from text.
 //!
 //! Programs on the emulated machine read [`Key`] from `key.txt`, not from `key.pem`: the same
