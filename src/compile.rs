@@ -121,6 +121,9 @@ pub fn artifacts(
     form: &dyn Form,
     options: &CompileOptions,
 ) -> Result<Vec<Vec<Artifact>>, CompileError> {
+    if options.text.with_tests && !form.prints_known_answers() {
+        return Err(CompileError::Emit(EmitError::NoKnownAnswers { form: form.name() }));
+    }
     let code = CodeOptions {
         parameters: unit.parameters.iter().filter(|(_, _, changed)| *changed).map(|(name, value, _)| (name.clone(), *value)).collect(),
         interleave: options.interleave,

@@ -181,7 +181,7 @@ pub struct EmitArgs {
     /// Write a dependency file for Make or Ninja: the outputs and the files that they are made of.
     #[arg(long, value_name = "FILE")]
     pub depfile: Option<PathBuf>,
-    /// Put the spec's known answers beside the artifact.
+    /// Put the spec's known answers beside the artifact; refused by forms that print none.
     #[arg(long)]
     pub with_tests: bool,
     /// Position-independent addressing of constants.

@@ -316,6 +316,14 @@ fn parameters_choose_the_member_and_interleave_makes_copies() {
 }
 
 #[test]
+fn a_form_without_known_answers_refuses_to_print_them() {
+    let emit = |form: &str| kgen(&["emit", "--target", "e600", "--form", form, "--with-tests", "specs/mul_128.ir"]);
+    for form in ["rust-asm", "rust-intrinsics", "gas", "json"] {
+        refused(&emit(form), 2, "form", &[form, "--with-tests"]);
+    }
+}
+
+#[test]
 fn position_independent_code_has_no_absolute_addresses() {
     let gas = |more: &[&str]| printed(&kgen(&[&["emit", "--target", "e600", "--form", "gas", "specs/mul_128.ir"], more].concat()));
     let (absolute, relative) = (gas(&[]), gas(&["--pic"]));

@@ -18,7 +18,7 @@ use serde::Serialize;
 /// Options that shape text only. Everything that changes code was decided before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
-    /// Put the spec's known answers beside the artifact.
+    /// Put the spec's known answers beside the artifact; forms that print none refuse.
     pub with_tests: bool,
     /// Symbol prefix.
     pub prefix: String,
@@ -86,6 +86,12 @@ pub enum EmitError {
         target: String,
         /// What there is.
         known: Vec<String>,
+    },
+    /// Known answers are asked of a form that prints none.
+    #[error("form `{form}` prints no known answers (--with-tests)")]
+    NoKnownAnswers {
+        /// The form.
+        form: &'static str,
     },
     /// The form needs something that the function lacks.
     #[error("form `{form}` cannot print `{function}`: {reason}")]

@@ -20,6 +20,10 @@ pub trait Form: Sync {
     fn universal(&self) -> bool {
         false
     }
+    /// It prints the spec's known answers where [`crate::TextOptions::with_tests`] asks for them.
+    fn prints_known_answers(&self) -> bool {
+        false
+    }
     /// The files of one kernel.
     ///
     /// # Errors
