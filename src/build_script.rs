@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// }
 /// ```
 ///
-/// ```ignore
+/// ```text
 /// // src/lib.rs
 /// include!(concat!(env!("OUT_DIR"), "/mul_128.portable.rs"));
 /// ```

@@ -2,7 +2,7 @@
 
 use crate::calls::Calls;
 use kgen_generated::e600::rsa1024;
-pub use kgen_generated::e600::rsa1024::{Limbs40x13 as Half, Limbs40x13Table16 as Table, Limbs88x12 as Whole, Modulus512Setup as Block};
+pub use kgen_generated::e600::rsa1024::{Limbs40x13 as Half, Limbs40x13Table16 as Table, Limbs80x13 as Whole, Modulus512Setup as Block};
 
 /// log2(R) of the Montgomery form modulo a prime.
 pub const RADIX_BITS: u32 = rsa1024::MODULUS_512_R_BITS;
