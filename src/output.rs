@@ -18,7 +18,8 @@ impl Destination {
     /// What `-o TEXT` means: `-`, a folder that exists or is written with a slash at its end, or a file.
     pub fn of(text: &str) -> Self {
         let path = Path::new(text);
-        if text == "-" {
+        // Written as a file, the name would be replaced, not what it leads to.
+        if text == "-" || text == "/dev/stdout" {
             Destination::Stdout
         } else if text.ends_with('/') || path.is_dir() {
             Destination::Folder(path.to_owned())
@@ -68,7 +69,7 @@ pub fn write(destination: &Destination, files: &[OutputFile]) -> Result<(), (Pat
 
 /// Files of a folder or a file that are not what they would be written as; standard output holds nothing.
 pub fn stale(destination: &Destination, files: &[OutputFile]) -> Vec<PathBuf> {
-    let differs = |path: &Path, text: &str| std::fs::read(path).map_or(true, |old| old != text.as_bytes());
+    let differs = |path: &Path, text: &str| !holds(path, text);
     match destination {
         Destination::Stdout => Vec::new(),
         Destination::File(path) => {
@@ -80,6 +81,11 @@ pub fn stale(destination: &Destination, files: &[OutputFile]) -> Vec<PathBuf> {
             paths.filter(|(path, text)| differs(path, text)).map(|(path, _)| path).collect()
         }
     }
+}
+
+/// The path is a file of this text. Devices and pipes are not read: some never end.
+fn holds(path: &Path, text: &str) -> bool {
+    path.is_file() && std::fs::read(path).is_ok_and(|old| old == text.as_bytes())
 }
 
 /// The paths of what is written there.
@@ -96,9 +102,11 @@ pub fn paths(destination: &Destination, files: &[OutputFile]) -> Vec<PathBuf> {
 /// # Errors
 /// The system's reason; the file is then what it was.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+    if holds(path, text) {
         return Ok(());
     }
+    // A link stays one: what it leads to is replaced.
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -143,6 +151,19 @@ mod tests {
         let path = folder.path().join("missing").join("a.s");
         let (named, _) = write(&Destination::File(path.clone()), &[file("a", "x")]).unwrap_err();
         assert_eq!(named, path);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_and_a_device_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (real, link) = (folder.path().join("real.s"), folder.path().join("link.s"));
+        std::fs::write(&real, "old").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write(&Destination::File(link.clone()), &[file("a", "new")]).unwrap();
+        assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        write(&Destination::File("/dev/null".into()), &[file("a", "new")]).unwrap();
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::names::{self, TargetError};
 use kgen_ir::diagnostic::Diagnostic;
 use kgen_ir::source::{Source, Span};
 use kgen_schedulers::finish::FinishError;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -83,8 +84,25 @@ impl From<TargetError> for Refusal {
 /// It cannot be read, or is no text.
 pub fn read(path: &Path) -> Result<Arc<Source>, Refusal> {
     let name = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Refusal::plain("unreadable", format!("`{name}` cannot be read: {error}"), None))?;
-    text(name, bytes)
+    let unreadable = |error| Refusal::plain("unreadable", format!("`{name}` cannot be read: {error}"), None);
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    text(name.clone(), bounded(file).map_err(unreadable)?)
+}
+
+/// Longer inputs are no texts that anybody wrote; devices that never end are among them.
+const TEXT_BYTES: u64 = 1 << 26;
+
+/// The bytes of an input, up to a bound.
+///
+/// # Errors
+/// The system's, or that it is too long.
+pub fn bounded(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > TEXT_BYTES {
+        return Err(io::Error::other(format!("it is longer than {} MiB", TEXT_BYTES >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// Bytes as a source.

@@ -13,7 +13,7 @@ use kgen::names;
 use kgen::refusal::{self, Refusal};
 use kgen_ir::source::Source;
 use kgen_schedulers::machine::Machine;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,9 +25,8 @@ pub const USAGE: u8 = 2;
 /// A text by path; `-` is standard input.
 pub fn read_source(messages: Messages, path: &Path) -> Option<Arc<Source>> {
     let source = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        match std::io::stdin().lock().read_to_end(&mut bytes) {
-            Ok(_) => refusal::text("<stdin>".to_owned(), bytes),
+        match refusal::bounded(std::io::stdin().lock()) {
+            Ok(bytes) => refusal::text("<stdin>".to_owned(), bytes),
             Err(error) => Err(Refusal::plain("unreadable", format!("`<stdin>` cannot be read: {error}"), None)),
         }
     } else {
