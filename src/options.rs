@@ -188,10 +188,10 @@ pub struct EmitArgs {
     #[arg(long)]
     pub pic: bool,
     /// Symbol prefix of assembly forms.
-    #[arg(long, default_value = "", value_name = "TEXT")]
+    #[arg(long, default_value = "", value_name = "TEXT", value_parser = parse_prefix)]
     pub prefix: String,
     /// SPDX licence expression written into the header (what kgen writes belongs to its user).
-    #[arg(long, value_name = "EXPRESSION")]
+    #[arg(long, value_name = "EXPRESSION", value_parser = parse_licence)]
     pub spdx: Option<String>,
     /// Header: `stable` leaves kgen's version out.
     #[arg(long, value_enum, default_value_t = HeaderStyle::Stable)]
@@ -278,4 +278,25 @@ fn parse_parameter(text: &str) -> Result<(String, u64), String> {
         None => digits.parse(),
     };
     parsed.map(|value| (name.to_owned(), value)).map_err(|_| format!("`{value}` is not a number from 0 to {}", u64::MAX))
+}
+
+/// The start of a symbol, as C and assemblers take it.
+fn parse_prefix(text: &str) -> Result<String, String> {
+    let letters = text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
+    let digit_first = text.starts_with(|character: char| character.is_ascii_digit());
+    if letters && !digit_first {
+        Ok(text.to_owned())
+    } else {
+        Err("a symbol starts with a letter or `_` and holds letters, digits and `_`".to_owned())
+    }
+}
+
+/// It stands in a comment of the artifact and must not end it.
+fn parse_licence(text: &str) -> Result<String, String> {
+    let known = |character: char| character.is_ascii_alphanumeric() || "-.+() :".contains(character);
+    if text.chars().all(known) {
+        Ok(text.to_owned())
+    } else {
+        Err("an SPDX expression holds letters, digits, blanks and `-.+():`".to_owned())
+    }
 }

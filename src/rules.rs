@@ -74,6 +74,7 @@ pub const RULES: &[Rule] = rules! {
     "operand-tie": "An operand of a row is tied to something that is no result of its register file.",
     "operand-unused": "The meaning of a row does not use one of its operands. Remove the operand, or use it.",
     "out-of-range": "A number lies outside of what is possible at its place, such as a shift by more than the width or a range that runs backwards.",
+    "output-overwrites": "`-o` or `--depfile` names a spec of the same command, or both name one file, so that one would destroy the other. Give each a name of its own.",
     "product-too-large": "The product does not fit the target's registers in any lowering that there is. Choose fewer bits, or another target.",
     "read-before-assignment": "A name is read before anything is assigned to it. Assign first, or declare the parameter as read too (`inout`).",
     "refused": "A later stage refused the kernel: it does not fit the registers, or, by a defect of kgen or of a target file, the checker or the replay found that code and spec differ. Nothing is written in that case.",

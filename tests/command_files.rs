@@ -96,3 +96,30 @@ fn shells_get_completions() {
     }
     assert_eq!(kgen(folder.path(), &["completions", "cmd"]).status.code(), Some(2));
 }
+
+#[test]
+fn no_file_of_a_command_overwrites_another() {
+    let folder = folder_with(SMALL);
+    for arguments in
+        [&["-o", "mix.ir"][..], &["-o", "./mix.ir"], &["-o", "a.rs", "--depfile", "a.rs"], &["-o", "a.rs", "--depfile", "mix.ir"]]
+    {
+        let output = kgen(folder.path(), &[&["emit", "--target", "e600", "mix.ir"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(said(&output).contains("error[output-overwrites]"), "{}", said(&output));
+    }
+    assert_eq!(std::fs::read_to_string(folder.path().join("mix.ir")).unwrap(), SMALL);
+}
+
+#[test]
+fn texts_for_the_artifact_cannot_end_their_place() {
+    let folder = folder_with(SMALL);
+    for arguments in [["--spdx", "x\nfn main() {}"], ["--prefix", "a b;"], ["--prefix", "1a"]] {
+        let output = kgen(folder.path(), &[&["emit", "--target", "e600", "mix.ir"], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty());
+    }
+    succeed(&kgen(
+        folder.path(),
+        &["emit", "--target", "e600", "--form", "gas", "--prefix", "my_", "--spdx", "MIT OR Apache-2.0", "mix.ir"],
+    ));
+}

@@ -2,7 +2,6 @@
 //! inputs with edges, with all saved registers poisoned and nothing beside the results written.
 
 use kgen::compile::{self, CompileOptions};
-use kgen_emitters::TextOptions;
 use kgen_ir::interpret::{Argument, Interpretation, interpret};
 use kgen_ir::kernel::{Direction, Kernel};
 use kgen_ir::random_kernels::{Random, argument_bytes, random_arguments, random_kernel};
@@ -91,14 +90,7 @@ fn case(seed: u64, machine: &Machine) -> Result<Case, String> {
     let text = random_kernel(seed);
     let refused = |reason: String| format!("seed {seed}: {reason}\n{text}");
     let source = Arc::new(Source { name: format!("random_{seed}.ir"), text: text.clone() });
-    let options = CompileOptions {
-        parameters: Vec::new(),
-        kernels: Vec::new(),
-        effort: 0,
-        interleave: 1,
-        position_independent: false,
-        text: TextOptions::default(),
-    };
+    let options = CompileOptions::default();
     let (unit, _) = compile::unit(&source, &[]).map_err(|error| refused(format!("{error:?}")))?;
     let finished = compile::kernels(&unit, machine, &options).map_err(|error| refused(format!("{error:?}")))?;
     let form = compile::form(machine, Some("gas")).map_err(|error| refused(format!("{error:?}")))?;

@@ -10,7 +10,7 @@ use kgen::refusal::Refusal;
 use kgen_emitters::forms::Form;
 use kgen_emitters::{Artifact, TextOptions};
 use kgen_ir::source::Source;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Prints artifacts.
@@ -27,6 +27,20 @@ pub fn emit(messages: Messages, arguments: &EmitArgs, default_form: Option<&str>
     if destination == Destination::Stdout && (arguments.verify || arguments.depfile.is_some()) {
         let help = "give the file or folder with `-o`";
         messages.plain("no-output-file", "`--verify` and `--depfile` are about files, and the output is standard output", Some(help));
+        return USAGE;
+    }
+    let inputs = arguments.kernels.inputs();
+    let same = |a: &Path, b: &Path| a == b || a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    let outputs = [Some(Path::new(&arguments.output)), arguments.depfile.as_deref()];
+    let overwritten = outputs.into_iter().flatten().find(|output| inputs.iter().any(|input| same(output, input)));
+    let twice = arguments.depfile.as_deref().filter(|depfile| same(depfile, Path::new(&arguments.output)));
+    if let Some(path) = overwritten.or(twice) {
+        let help = "give the output, the dependency file and the spec names of their own";
+        messages.plain(
+            "output-overwrites",
+            &format!("writing `{}` would overwrite another file of this command", path.display()),
+            Some(help),
+        );
         return USAGE;
     }
     // Forms with the artifacts of all their kernels: targets may differ in their first form.
@@ -70,7 +84,6 @@ pub fn emit(messages: Messages, arguments: &EmitArgs, default_form: Option<&str>
     }
     let written = output::write(&destination, &files).and_then(|()| match &arguments.depfile {
         Some(path) => {
-            let inputs: Vec<PathBuf> = arguments.kernels.inputs();
             let text = depfile::text(&output::paths(&destination, &files), &inputs);
             output::replace(path, &text).map_err(|error| (path.clone(), error))
         }
